@@ -21,6 +21,7 @@ export const layers = {
   gateway: ['core', 'wire', 'sessions', 'engines', 'trajectory'],
   collector: ['core', 'wire', 'rewards', 'engines', 'store'],
   trial: ['core', 'wire', 'store', 'tasks', 'environments', 'agents', 'verifier', 'trajectory'],
+  jobs: ['core', 'wire', 'store', 'tasks', 'environments', 'agents', 'verifier', 'trial'],
   backends: [
     'core',
     'wire',
