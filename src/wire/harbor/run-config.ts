@@ -33,6 +33,7 @@ export const mcpServerEntrySchema = z.object({
   command: nullable(z.string()),
   args: strings,
 });
+export type McpServerEntry = Readonly<z.output<typeof mcpServerEntrySchema>>;
 
 export const artifactEntrySchema = z.union([
   z.string(),

@@ -1,0 +1,90 @@
+/**
+ * The agent port: what solves a task inside an environment. One folder per agent, named only in `registry.ts`.
+ * An agent borrows its environment: it never starts, stops or destroys it. The trial kills whatever the agent leaves running.
+ */
+import type { Logger } from '../core/logger.ts';
+import type { ControlChannel, Environment, ExecRequest } from '../environments/environment.ts';
+import type { McpServerEntry } from '../wire/harbor/run-config.ts';
+import type { AgentResult } from '../wire/harbor/trial-result.ts';
+
+/** Folder in the sandbox for the agent's logs; it is copied to the host after the run, also after a timeout. */
+export const agentLogsDir = '/logs/agent';
+
+/** Process variable in the sandbox: when the agent will be stopped, ISO 8601. Absent without a limit. */
+export const deadlineVariable = 'SLIPWAY_DEADLINE';
+
+/** The environment as an agent sees it: commands run as the agent's user with the agent's variables unless a request names its own user. */
+export interface AgentEnvironment extends Pick<
+  Environment,
+  'hostEndpointUrl' | 'uploadFile' | 'uploadDir' | 'downloadFile' | 'downloadDir'
+> {
+  exec(request: ExecRequest, signal: AbortSignal): ReturnType<Environment['exec']>;
+  openControl(options: {
+    readonly user?: string | number | null;
+    readonly signal: AbortSignal;
+  }): Promise<ControlChannel>;
+  /** The same environment with more variables; they win over those of a request and over outer ones. */
+  withEnv(variables: Readonly<Record<string, string>>): AgentEnvironment;
+}
+
+/** The task's reference solution; only the oracle looks at it. */
+export interface ReferenceSolution {
+  /** Absolute task folder: `solution/` and `steps/<name>/solution/` lie below it. */
+  readonly taskDir: string;
+  /** `[solution].env` with its templates resolved; throws VARIABLE_UNSET. */
+  env(): Readonly<Record<string, string>>;
+}
+
+export interface AgentOptions {
+  readonly name: string;
+  /** As configured, with provider prefix; null = none. */
+  readonly modelName: string | null;
+  /** The agent's own options; each agent validates them (CONFIG_INVALID). */
+  readonly kwargs: Readonly<Record<string, unknown>>;
+  readonly mcpServers: readonly McpServerEntry[];
+  /** Folder in the sandbox that holds skills; null = none. */
+  readonly skillsDir: string | null;
+  /** Host folder for the agent's logs. */
+  readonly logsDir: string;
+  readonly solution: ReferenceSolution;
+  readonly logger: Logger;
+}
+
+export interface AgentRun {
+  readonly instruction: string;
+  readonly environment: AgentEnvironment;
+  /** null for a single-step task; `index` counts from 0. */
+  readonly step: { readonly name: string; readonly index: number } | null;
+  /** When `signal` will fire; null = no limit. The sandbox sees it as SLIPWAY_DEADLINE. */
+  readonly deadline: Date | null;
+  /** Keeps what is known so far; call it as often as it changes. The last call counts, also when the run is cut off. */
+  record(result: AgentResult): void;
+}
+
+/** What an agent can do beyond a plain run; checked before the trial starts anything. */
+export interface AgentCapabilities {
+  /** Continues its own conversation in a later step. */
+  readonly resume: boolean;
+  /** Starts from a given trajectory. */
+  readonly loadTrajectory: boolean;
+  readonly windows: boolean;
+}
+
+export interface Agent {
+  readonly name: string;
+  /** null = unknown; may become known during `setup`. */
+  readonly version: string | null;
+  readonly capabilities: AgentCapabilities;
+  /** Installs what the agent needs. Called once, before the first run. Throws AGENT_SETUP_FAILED; a signal ends it with its reason. */
+  setup(environment: AgentEnvironment, signal: AbortSignal): Promise<void>;
+  /**
+   * Works on one instruction until done. When `signal` fires it stops waiting and rejects with the reason. Throws AGENT_EXIT_NONZERO
+   * when the agent's program failed (verification still runs), any other error ends the trial unverified.
+   */
+  run(run: AgentRun, signal: AbortSignal): Promise<void>;
+}
+
+export type AgentFactory = (options: AgentOptions) => Agent;
+
+/** Finds an agent by name; rejects with AGENT_UNKNOWN, which lists the names. */
+export type AgentResolver = (name: string) => Promise<AgentFactory>;
