@@ -13,6 +13,7 @@ import { debianMirror } from './apt.js';
 import { cacheDir } from './cache-dir.js';
 import { complaint, findProgram, run } from './programs.js';
 import { SetupProblem } from './step.js';
+import { provideSystemPackages } from './system-packages.js';
 
 export const baseImage = 'debian:bookworm-slim';
 const suite = 'bookworm';
@@ -42,12 +43,7 @@ export async function provideBaseImage(environments) {
   if (existsSync(archiveFile())) return `${baseImage} is in the cache`;
   const answers = await Promise.all(environments.map((environment) => isPullable[environment]()));
   if (answers.length > 0 && answers.every(Boolean)) return `${baseImage} comes from a registry`;
-  if (!findProgram('mmdebstrap')) {
-    throw new SetupProblem(
-      `No registry gave ${baseImage}, and mmdebstrap, which makes a stand-in for it, is not installed.\n` +
-        `Install mmdebstrap, or let this machine reach a registry, then start again.`,
-    );
-  }
+  await provideSystemPackages(['base-image']);
   await mkdir(imageArchivesDir(), { recursive: true });
   const made = await makeAlone();
   if (made.code !== 0) throw new SetupProblem(`Making ${baseImage} failed:\n${complaint(made)}`);

@@ -1,0 +1,48 @@
+/**
+ * `npm run setup`: everything that `npm run quickstart` and `npm test` need, from a clean clone on a machine with any Node since 16.
+ * Every step looks first and does only what is missing. Until `npm ci` has run, nothing here may import a package.
+ */
+import { realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { provideBaseImage } from './base-image.js';
+import { provideCompose } from './compose-plugin.js';
+import { provideDocker } from './docker-daemon.js';
+import { provideNodeModules } from './node-modules.js';
+import { step } from './step.js';
+import { provideSystemPackages } from './system-packages.js';
+
+/** @typedef {'local' | 'docker' | 'compose'} Part */
+
+/** @type {readonly Part[]} */
+export const allParts = ['local', 'docker', 'compose'];
+
+/**
+ * Runs the steps for the parts. Steps that cannot be done are printed, and the others still run.
+ *
+ * @param {readonly Part[]} parts
+ * @returns {Promise<'complete' | 'partial' | 'failed'>} `failed`: nothing of ours can run.
+ */
+export async function setUp(parts) {
+  const environments = /** @type {('local' | 'docker')[]} */ (
+    parts.filter((part) => part !== 'compose')
+  );
+  const modules = await step('npm packages', provideNodeModules);
+  if (modules) return 'failed';
+  const problems = [await step('system packages', () => provideSystemPackages(parts))];
+  if (parts.includes('docker')) problems.push(await step('docker', provideDocker));
+  if (parts.includes('compose')) problems.push(await step('compose', provideCompose));
+  problems.push(await step('base image', () => provideBaseImage(environments)));
+  return problems.every((problem) => problem === null) ? 'complete' : 'partial';
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const wanted = process.argv.slice(2);
+  const unknown = wanted.filter((part) => !allParts.some((known) => known === part));
+  if (unknown.length > 0) {
+    console.error(`Unknown: ${unknown.join(', ')}. Parts are ${allParts.join(', ')}.`);
+    process.exitCode = 2;
+  } else {
+    const parts = wanted.length > 0 ? allParts.filter((part) => wanted.includes(part)) : allParts;
+    process.exitCode = (await setUp(parts)) === 'complete' ? 0 : 1;
+  }
+}
