@@ -1,0 +1,84 @@
+import { resolve } from 'node:path';
+import type { Fields } from './merge-run-flags.ts';
+import { extend, listOf, parseNumber, update } from './merge-run-flags.ts';
+import type { Problems } from './problems.ts';
+import { runFlags, type FlagValues } from './run-flags.ts';
+import { parseLooseMap, parseVariables } from './value-parsing.ts';
+
+/**
+ * `--agent` replaces the agents, one per agent and model; without it every configured agent gets the other flags, and `--model`
+ * alone names the model of agents that have none (Harbor ignores it).
+ */
+export function mergeAgentFlags(job: Fields, flags: FlagValues, problems: Problems): void {
+  const names = listOf(flags, '--agent');
+  const models = listOf(flags, '--model');
+  if (names.length > 0)
+    job['agents'] = names.flatMap((name) =>
+      models.length === 0
+        ? [{ name: named(name, problems) }]
+        : models.map((model) => ({ name: named(name, problems), model_name: model })),
+    );
+  else if (models.length > 0) applyModels(job, models);
+  const changes = agentChanges(flags, problems);
+  if (changes.length === 0) return;
+  const agents = job['agents'] ?? [{}];
+  if (!Array.isArray(agents) || !agents.every(isFields)) return; // the schema reports it
+  for (const agent of agents) for (const change of changes) change(agent);
+  job['agents'] = agents;
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function named(name: string, problems: Problems): string {
+  if (name.includes(':'))
+    problems.add(
+      '--agent',
+      `“${name}” is not a built-in agent; classes and acp agents run only in Harbor`,
+      'Name a built-in agent.',
+    );
+  return name;
+}
+
+function applyModels(job: Fields, models: readonly string[]): void {
+  const agents = job['agents'] ?? [{}];
+  if (!Array.isArray(agents) || !agents.every(isFields)) return;
+  job['agents'] = agents.flatMap((agent) =>
+    agent['model_name'] === undefined || agent['model_name'] === null
+      ? models.map((model) => ({ ...structuredClone(agent), model_name: model }))
+      : [agent],
+  );
+}
+
+type Change = (agent: Fields) => void;
+
+function agentChanges(flags: FlagValues, problems: Problems): Change[] {
+  const changes: Change[] = [];
+  const kwargs = parseLooseMap(listOf(flags, '--agent-kwarg'), '--agent-kwarg', problems);
+  const variables = parseVariables(listOf(flags, '--agent-env'), '--agent-env', problems);
+  if (Object.keys(kwargs).length > 0) changes.push((agent) => update(agent, 'kwargs', kwargs));
+  if (Object.keys(variables).length > 0) changes.push((agent) => update(agent, 'env', variables));
+  for (const [flag, key] of extending) {
+    const values = listOf(flags, flag);
+    if (values.length > 0) changes.push((agent) => extend(agent, key, values));
+  }
+  if (flags['--resume-trajectory'] === true)
+    changes.push((agent) => (agent['resume_trajectory'] = true));
+  const trajectory = flags['--load-trajectory'];
+  if (typeof trajectory === 'string')
+    changes.push((agent) => (agent['load_trajectory'] = resolve(trajectory)));
+  const concurrent = flags['--n-concurrent-agents'];
+  const flag = runFlags.find(({ name }) => name === '--n-concurrent-agents');
+  if (typeof concurrent === 'string' && flag !== undefined) {
+    const limit = parseNumber(concurrent, flag, problems);
+    if (limit !== null) changes.push((agent) => (agent['n_concurrent'] = limit));
+  }
+  return changes;
+}
+
+const extending = [
+  ['--allow-agent-host', 'extra_allowed_hosts'],
+  ['--agent-include-logs', 'include_logs'],
+  ['--agent-exclude-logs', 'exclude_logs'],
+  ['--skill', 'skills'],
+] as const;

@@ -1,0 +1,33 @@
+/**
+ * The built-in metrics of an eval group over the reward maps of its trials. One channel over all trials gives one number
+ * under the metric's own name; several channels give one number per channel, a trial without that channel counting 0.
+ */
+export type RewardMap = Readonly<Record<string, number>>;
+
+export const metricTypes = ['mean', 'sum', 'min', 'max', 'uv-script'] as const;
+export type MetricType = (typeof metricTypes)[number];
+export type BuiltInMetric = Exclude<MetricType, 'uv-script'>;
+
+const aggregates: Readonly<Record<BuiltInMetric, (values: readonly number[]) => number>> = {
+  mean: (values) => values.reduce((sum, value) => sum + value, 0) / values.length,
+  sum: (values) => values.reduce((sum, value) => sum + value, 0),
+  min: (values) => values.reduce((least, value) => Math.min(least, value), Infinity),
+  max: (values) => values.reduce((most, value) => Math.max(most, value), -Infinity),
+};
+
+/** `null` is a trial without rewards that counts 0. No trials give no numbers. */
+export function computeMetric(
+  metric: BuiltInMetric,
+  rewards: readonly (RewardMap | null)[],
+): Record<string, number> {
+  if (rewards.length === 0) return {};
+  const aggregate = aggregates[metric];
+  const channels = [...new Set(rewards.flatMap((map) => Object.keys(map ?? {})))];
+  if (channels.length <= 1) {
+    const channel = channels[0] ?? '';
+    return { [metric]: aggregate(rewards.map((map) => map?.[channel] ?? 0)) };
+  }
+  return Object.fromEntries(
+    channels.map((channel) => [channel, aggregate(rewards.map((map) => map?.[channel] ?? 0))]),
+  );
+}
