@@ -1,0 +1,43 @@
+/** What every benchmark prints: each goal with what was measured and whether it was met, as a table and as JSON; exit 1 on a miss. */
+
+export interface Goal {
+  readonly name: string;
+  readonly measured: number;
+  readonly limit: number;
+  readonly direction: 'at most' | 'at least';
+  readonly unit: string;
+}
+
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+}
+
+export function isMet(goal: Goal): boolean {
+  if (!Number.isFinite(goal.measured)) return false;
+  return goal.direction === 'at most' ? goal.measured <= goal.limit : goal.measured >= goal.limit;
+}
+
+/** Prints and sets the exit code. */
+export function report(
+  name: string,
+  results: { readonly figures: readonly Figure[]; readonly goals: readonly Goal[] },
+): void {
+  const width = Math.max(...[...results.figures, ...results.goals].map((row) => row.name.length));
+  console.log(`\n${name}`);
+  for (const figure of results.figures)
+    console.log(`  ${figure.name.padEnd(width)}  ${format(figure.value)} ${figure.unit}`);
+  console.log('\n  goals');
+  for (const goal of results.goals)
+    console.log(
+      `  ${goal.name.padEnd(width)}  goal ${goal.direction} ${format(goal.limit)} ${goal.unit}, measured ${format(goal.measured)} ${goal.unit}: ${isMet(goal) ? 'met' : 'MISSED'}`,
+    );
+  const goals = results.goals.map((goal) => ({ ...goal, isMet: isMet(goal) }));
+  console.log(JSON.stringify({ bench: name, figures: results.figures, goals }));
+  if (goals.some((goal) => !goal.isMet)) process.exitCode = 1;
+}
+
+function format(value: number): string {
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2);
+}
