@@ -1,6 +1,8 @@
 /** The sections that a trial and a job configuration of Harbor share: agent, environment, verifier, artifacts. */
 import { z } from 'zod';
 import { laxBoolean, laxInteger, laxNumber, nullable } from './lax.ts';
+import { artifactEntry } from './task/artifact-entry.ts';
+import { mcpServerTable } from './task/mcp-server.ts';
 
 const strings = z.array(z.string()).default([]);
 const kwargs = z.record(z.string(), z.unknown()).default({});
@@ -21,30 +23,11 @@ const variables = z
   )
   .default({});
 
-export const mcpServerEntrySchema = z.object({
-  name: z.string(),
-  transport: z
-    .preprocess(
-      (value) => (value === 'http' ? 'streamable-http' : value),
-      z.enum(['stdio', 'sse', 'streamable-http']),
-    )
-    .default('sse'),
-  url: nullable(z.string()),
-  command: nullable(z.string()),
-  args: strings,
-});
+export const mcpServerEntrySchema = mcpServerTable;
 export type McpServerEntry = Readonly<z.output<typeof mcpServerEntrySchema>>;
 
-export const artifactEntrySchema = z.union([
-  z.string(),
-  z.object({
-    source: z.string(),
-    destination: nullable(z.string()),
-    exclude: strings,
-    service: nullable(z.string()),
-  }),
-]);
-export type ArtifactEntry = z.output<typeof artifactEntrySchema>;
+export const artifactEntrySchema = artifactEntry;
+export type ArtifactEntry = Readonly<z.output<typeof artifactEntrySchema>>;
 
 export const agentConfigSchema = z
   .object({
@@ -91,8 +74,8 @@ const resourcePolicy = z
   )
   .default('auto');
 
-/** How an environment of ours that Harbor does not know is written, so that Harbor still reads the file. */
-const ownImportPath = /^slipway:([a-z][a-z0-9-]*)$/;
+/** An environment of ours that Harbor does not know is written as an import path, so that Harbor still reads the file. */
+export const ownImportPrefix = 'slipway:';
 
 export const environmentConfigSchema = z
   .object({
@@ -117,8 +100,12 @@ export const environmentConfigSchema = z
     extra_allowed_hosts: strings,
   })
   .transform((environment) => {
-    const own = ownImportPath.exec(environment.import_path ?? '')?.[1];
-    if (own !== undefined) return { ...environment, type: own, import_path: null };
+    if (environment.import_path?.startsWith(ownImportPrefix) === true)
+      return {
+        ...environment,
+        type: environment.import_path.slice(ownImportPrefix.length),
+        import_path: null,
+      };
     return {
       ...environment,
       type: environment.type ?? (environment.import_path === null ? 'docker' : null),

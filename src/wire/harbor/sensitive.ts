@@ -1,0 +1,36 @@
+/** How secrets in configured variables are written to files: never as they are (Harbor's masking rules). */
+
+const sensitiveName = /KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL|AUTH/i;
+const template = /^\$\{[^}:]+(:-[^]*)?\}$/;
+
+type Variables = Readonly<Record<string, string>>;
+export type HostVariables = Readonly<Record<string, string | undefined>>;
+
+export function isSensitiveName(name: string): boolean {
+  return sensitiveName.test(name);
+}
+
+/** Whether the whole value is `${NAME}` or `${NAME:-default}`: it names a secret instead of holding one. */
+export function isTemplate(value: string): boolean {
+  return template.test(value);
+}
+
+/** `****`, with a little of both ends for values longer than eight characters. */
+export function redactedValue(value: string): string {
+  return value.length <= 8 ? '****' : `${value.slice(0, 4)}****${value.slice(-3)}`;
+}
+
+/**
+ * Variables as they may be written: a sensitive literal becomes `${NAME}` when the host has the same variable with the same value,
+ * else it is redacted; templates and other values stay.
+ */
+export function maskVariables(variables: Variables, host: HostVariables): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(variables).map(([name, value]) => [name, maskValue(name, value, host)]),
+  );
+}
+
+function maskValue(name: string, value: string, host: HostVariables): string {
+  if (!isSensitiveName(name) || isTemplate(value) || value === '') return value;
+  return host[name] === value ? `\${${name}}` : redactedValue(value);
+}
