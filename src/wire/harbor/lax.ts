@@ -25,7 +25,11 @@ function toBoolean(value: unknown): unknown {
 }
 
 export const laxNumber = z.preprocess(toNumber, z.number());
-export const laxInteger = z.preprocess(toNumber, z.int());
+/** Not `z.int()`: its issue would end the checks of the table around it, and hide what else is wrong there. */
+export const laxInteger = z.preprocess(
+  toNumber,
+  z.number().refine(Number.isSafeInteger, 'expected a whole number'),
+);
 export const laxBoolean = z.preprocess(toBoolean, z.boolean());
 
 /** A field that may be missing or null; both read as null. */
