@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 
 /** The ShortUUID alphabet that Harbor uses for names: no 0, 1, I, O, l. */
-const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+export const shortUuidAlphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const lowerAlphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 function pick(from: string, length: number): string {
@@ -10,7 +10,7 @@ function pick(from: string, length: number): string {
 
 /** Random short id in ShortUUID's alphabet, as Harbor puts behind `__` in trial names. */
 export function shortId(length: number): string {
-  return pick(alphabet, length);
+  return pick(shortUuidAlphabet, length);
 }
 
 /** Random id of lower-case letters and digits, safe in container, network and cgroup names. */
