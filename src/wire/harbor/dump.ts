@@ -86,7 +86,7 @@ export function dumpNonDefaultTrialConfig(
   return withoutDefaults(dumpTrialConfig(config, host), defaults);
 }
 
-function withoutDefaults(
+export function withoutDefaults(
   fields: Readonly<Record<string, unknown>>,
   defaults: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { laxInteger, nullable } from './lax.ts';
+import { retryConfigSchema } from './job-config.ts';
+import { trialLockSchema, type FileLock, type TrialLock } from './trial-lock.ts';
+
+/** `lock.json` of a job folder: what exactly its trials run. A resumed job must come to the same lock. */
+export const jobLockSchema = z.object({
+  schema_version: laxInteger.default(3),
+  created_at: nullable(z.string()),
+  /** The program that made it; never compared. */
+  harbor: nullable(z.record(z.string(), z.unknown())),
+  n_concurrent_trials: laxInteger.default(4),
+  retry: retryConfigSchema.prefault({}),
+  trials: z.array(trialLockSchema).default([]),
+});
+export type JobLock = z.output<typeof jobLockSchema>;
+
+/**
+ * Whether two locks promise the same work: trials as a multiset, tasks and files by digest only. Who made a lock, when, and in
+ * which schema version does not count. Compare locks whose variables are masked.
+ */
+export function isSameLock(one: JobLock, other: JobLock): boolean {
+  return comparable(one) === comparable(other);
+}
+
+function comparable(lock: JobLock): string {
+  return sortedJson({
+    n_concurrent_trials: lock.n_concurrent_trials,
+    retry: {
+      ...lock.retry,
+      include_exceptions: lock.retry.include_exceptions?.toSorted() ?? null,
+      exclude_exceptions: lock.retry.exclude_exceptions.toSorted(),
+    },
+    trials: lock.trials.map(comparableTrial).sort(),
+  });
+}
+
+/** A trial's lock as text; equal trials have equal texts. */
+export function comparableTrial(lock: TrialLock): string {
+  const digests = (files: readonly FileLock[]): string[] => files.map(({ digest }) => digest);
+  return sortedJson({
+    ...lock,
+    schema_version: 0,
+    task: lock.task.digest,
+    extra_instructions: digests(lock.extra_instructions),
+    extra_docker_compose: digests(lock.extra_docker_compose),
+    environment: { ...lock.environment, extra_docker_compose: [] },
+    agent: { ...lock.agent, skills: [] },
+    skills: lock.skills.map(({ name, digest }) => ({ name, digest })),
+  });
+}
+
+function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
+      : part,
+  );
+}
