@@ -1,0 +1,3 @@
+#!/bin/bash
+. /tests/ledger.sh
+expect_ledger "open 250 post 15 post 75 post -40 close 300"

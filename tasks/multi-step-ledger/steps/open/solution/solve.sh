@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "open $(cat opening-balance.txt)" > ledger.txt

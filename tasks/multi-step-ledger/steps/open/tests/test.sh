@@ -1,0 +1,3 @@
+#!/bin/bash
+. /tests/ledger.sh
+expect_ledger "open 250"

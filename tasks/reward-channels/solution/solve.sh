@@ -1,0 +1,2 @@
+#!/bin/bash
+echo 'sort --numeric-sort --reverse -' > /app/command.txt

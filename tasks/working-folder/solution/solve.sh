@@ -1,0 +1,4 @@
+#!/bin/bash
+set -e
+cd notes
+for file in *.txt; do mv "$file" "${file%.txt}.md"; done
