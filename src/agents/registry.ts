@@ -1,0 +1,26 @@
+import { RolloutError } from '../core/errors.ts';
+import type { AgentFactory, AgentResolver } from './agent.ts';
+
+/** Every agent by name; its code is loaded when it is first asked for. */
+const agents: ReadonlyMap<string, () => Promise<AgentFactory>> = new Map([
+  [
+    'oracle',
+    async (): Promise<AgentFactory> => {
+      const { OracleAgent } = await import('./oracle/oracle-agent.ts');
+      return (options) => new OracleAgent(options);
+    },
+  ],
+  ['nop', async (): Promise<AgentFactory> => (await import('./nop/nop-agent.ts')).nopAgent],
+]);
+
+export const agentNames: readonly string[] = [...agents.keys()].sort();
+
+export const resolveAgent: AgentResolver = async (name) => {
+  const load = agents.get(name);
+  if (load !== undefined) return await load();
+  throw new RolloutError('AGENT_UNKNOWN', `no agent is called ${JSON.stringify(name)}`, {
+    phase: 'config',
+    field: 'agent.name',
+    remedy: `Use one of: ${agentNames.join(', ')}.`,
+  });
+};
