@@ -2,6 +2,7 @@
  * Port: which sandboxes this machine's runs intended, made and removed. The intended name is durable before the create
  * call goes out, so that a run killed between "create sent" and "id known" leaves nothing that cannot be named.
  */
+import type { RolloutError } from '../core/errors.ts';
 
 /** Who made a sandbox. A run is live while its process holds the run's lock; boot id and start time tell a reused pid apart. */
 export interface RunOwner {
@@ -41,11 +42,13 @@ export interface SandboxJournal {
 /** What a dead run left behind. */
 export interface DeadRun {
   readonly owner: RunOwner;
+  /** JOURNAL_FAILED naming the file when lines of the journal cannot be read; `open` then holds what the others say. */
+  readonly damage: RolloutError | null;
   /** Entries that are not `gone`. */
   readonly open: readonly SandboxEntry[];
   /** Records that a removal succeeded. */
   gone(name: string): Promise<void>;
-  /** Deletes the journal of this run; only when nothing is open any more. Releases the lock taken on it. */
+  /** Deletes the journal of this run; rejects with JOURNAL_FAILED while something is open or with `damage`. Releases the lock taken on it. */
   forget(): Promise<void>;
   /** Lets go of the run without forgetting it, so that a later start tries again. */
   release(): void;
@@ -59,7 +62,7 @@ export interface SandboxJournalStore {
   open(runId: string): Promise<SandboxJournal>;
   /**
    * Runs whose lock is free, each locked for the caller until `forget` or `release`, so that two cleaners never work on one.
-   * A truncated last record (the writer was killed) is ignored.
+   * A truncated last record (the writer was killed) is ignored; worse damage is a field of its run and blocks no other.
    */
   deadRuns(): Promise<readonly DeadRun[]>;
   /** Ids of the runs that hold their lock now. */
