@@ -34,7 +34,8 @@ async function allFindings(dir: string, signal: AbortSignal): Promise<readonly F
   try {
     const document = await readTaskToml(dir, signal);
     const parsed = parseTaskConfig(document);
-    if ('value' in parsed) return await configuredFindings(dir, { document, config: parsed.value, signal });
+    if ('value' in parsed)
+      return await configuredFindings(dir, { document, config: parsed.value, signal });
     return parsed.problems.map(({ field, message }) => ({
       severity: 'error',
       code: 'TASK_CONFIG_INVALID',

@@ -37,7 +37,8 @@ export async function contentFiles(dir: string, signal: AbortSignal): Promise<re
   const ignored = await ignorePatterns(dir, signal);
   const files: string[] = [];
   for (const relative of candidates)
-    if (!ignored.ignores(relative) && (await isFile(path.join(dir, relative)))) files.push(relative);
+    if (!ignored.ignores(relative) && (await isFile(path.join(dir, relative))))
+      files.push(relative);
   return files.sort(compareBytes);
 }
 

@@ -39,7 +39,11 @@ function tablesOf(document: TomlDocument): readonly NamedTable[] {
     })),
   ];
   return levels.flatMap(({ prefix, table }) => [
-    ...named(`${prefix}environment`, prefix === '' ? table['environment'] : undefined, 'environment'),
+    ...named(
+      `${prefix}environment`,
+      prefix === '' ? table['environment'] : undefined,
+      'environment',
+    ),
     ...named(`${prefix}agent`, table['agent'], 'phase'),
     ...named(`${prefix}verifier`, table['verifier'], 'phase'),
     ...named(
@@ -94,7 +98,8 @@ function deprecatedNotes(field: string, table: TomlDocument): readonly FieldNote
       notes.push({
         code: 'FIELD_DEPRECATED',
         field: `${field}.${old}`,
-        message: typeof table[old] === 'string' ? 'is an older spelling' : 'is ignored: it is no text',
+        message:
+          typeof table[old] === 'string' ? 'is an older spelling' : 'is ignored: it is no text',
         remedy: `Write ${old}_mb, in MiB.`,
       });
   return notes;
@@ -121,7 +126,9 @@ function doubtfulNotes(field: string, table: TomlDocument): readonly FieldNote[]
 }
 
 function isZero(value: unknown): boolean {
-  return (typeof value === 'number' || typeof value === 'string') && value !== '' && Number(value) === 0;
+  return (
+    (typeof value === 'number' || typeof value === 'string') && value !== '' && Number(value) === 0
+  );
 }
 
 function overlapNotes(config: TaskConfig): readonly FieldNote[] {

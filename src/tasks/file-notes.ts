@@ -244,7 +244,11 @@ async function ignoredNotes(dir: string, config: TaskConfig): Promise<readonly F
     for (const entry of await readdir(path.join(dir, 'steps'), { withFileTypes: true }))
       if (entry.isDirectory() && !names.has(entry.name))
         notes.push(
-          ignored(`steps/${entry.name}`, 'belongs to no step', 'List it in task.toml, or remove it.'),
+          ignored(
+            `steps/${entry.name}`,
+            'belongs to no step',
+            'List it in task.toml, or remove it.',
+          ),
         );
   return notes;
 }

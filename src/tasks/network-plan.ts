@@ -2,7 +2,12 @@
  * Which network policy holds when. The sandbox starts with `environment`; where a phase's policy differs, it is switched right
  * before the phase and back after it. Run-time hosts widen a closed policy; on a public one they change nothing.
  */
-import { isSamePolicy, withExtraHosts, type AllowedHost, type NetworkPolicy } from '../wire/network-policy.ts';
+import {
+  isSamePolicy,
+  withExtraHosts,
+  type AllowedHost,
+  type NetworkPolicy,
+} from '../wire/network-policy.ts';
 import type { Task, TaskStep } from './task.ts';
 
 export interface NetworkPlan {
@@ -40,7 +45,9 @@ export function resolveNetworkPlan(options: NetworkPlanOptions): NetworkPlan {
     verifierEnvironment,
     verifier: step?.verifier.network ?? task.verifier.network ?? verifierEnvironment,
     warnings: [
-      ...(environment.isIgnored ? ['environment.extra_allowed_hosts: the network is public anyway'] : []),
+      ...(environment.isIgnored
+        ? ['environment.extra_allowed_hosts: the network is public anyway']
+        : []),
       ...(agent.isIgnored ? ['agent.extra_allowed_hosts: the network is public anyway'] : []),
     ],
   };
@@ -53,7 +60,9 @@ function verifierBaseline(
 ): NetworkPolicy {
   const { environment: own, isEnvironmentInherited } = (step ?? task).verifier;
   if (own === null) return environment;
-  return isEnvironmentInherited ? withExtraHosts(own.network, environmentHosts).policy : own.network;
+  return isEnvironmentInherited
+    ? withExtraHosts(own.network, environmentHosts).policy
+    : own.network;
 }
 
 /** The policies that a sandbox started with `baseline` may be switched to later; empty = none, so it needs no dynamic policy. */

@@ -31,12 +31,17 @@ export interface ScriptQuery {
 
 /** The test script of a task or step: the step's own, else the shared one; null = there is none. */
 export async function findTestScript({ dir, os, stepName }: ScriptQuery): Promise<string | null> {
-  const own = stepName === null ? null : await findScript(stepFolder(dir, stepName, 'tests'), 'test', os);
+  const own =
+    stepName === null ? null : await findScript(stepFolder(dir, stepName, 'tests'), 'test', os);
   return own ?? (await findScript(path.join(dir, 'tests'), 'test', os));
 }
 
 /** The solution script of a task or step. A step that has a solution folder uses only that; null = there is none. */
-export async function findSolutionScript({ dir, os, stepName }: ScriptQuery): Promise<string | null> {
+export async function findSolutionScript({
+  dir,
+  os,
+  stepName,
+}: ScriptQuery): Promise<string | null> {
   const own = stepName === null ? null : stepFolder(dir, stepName, 'solution');
   const folder = own !== null && (await isFolder(own)) ? own : path.join(dir, 'solution');
   return findScript(folder, 'solve', os);
