@@ -1,0 +1,59 @@
+/**
+ * `npm run quickstart [-- --env local|docker]`: sets this machine up, runs every bundled task with the agent that knows the answer
+ * and one with the agent that does nothing, and says whether every reward is as it should be. Runs on any Node since 16.
+ */
+import { runOnSlipwayNode } from './setup/child.js';
+import { setUp } from './setup/main.js';
+
+const environments = ['local', 'docker'];
+const shows = ['tasks'];
+const laterShows = ['agents', 'server', 'collect'];
+
+const usage = `npm run quickstart -- [--env ${environments.join('|')}] [--show ${shows.join('|')}]`;
+
+/**
+ * @param {readonly string[]} argv
+ * @returns {{ environment: string, problem: string | null }}
+ */
+function readArguments(argv) {
+  let environment = 'local';
+  for (let at = 0; at < argv.length; at += 2) {
+    const [name = '', inline] = (argv[at] ?? '').split('=', 2);
+    const value = inline ?? argv[at + 1] ?? '';
+    if (inline !== undefined) at -= 1;
+    if (name === '--env' && environments.includes(value)) environment = value;
+    else if (name !== '--show' || !shows.includes(value)) {
+      return { environment, problem: problemWith(name, value) };
+    }
+  }
+  return { environment, problem: null };
+}
+
+/** @param {string} name @param {string} value */
+function problemWith(name, value) {
+  if (name === '--show' && laterShows.includes(value)) {
+    return `--show ${value} comes with a later stage. Available now: ${shows.join(', ')}.`;
+  }
+  if (name === '--env') return `--env ${value}: expected ${environments.join(' or ')}.`;
+  if (name === '--show') return `--show ${value}: expected ${shows.join(' or ')}.`;
+  return `Unknown: ${name}. Usage: ${usage}`;
+}
+
+async function main() {
+  const argv = process.argv.slice(2);
+  if (argv.includes('--help') || argv.includes('-h')) {
+    console.log(usage);
+    return 0;
+  }
+  const { environment, problem } = readArguments(argv);
+  if (problem !== null) {
+    console.error(problem);
+    return 2;
+  }
+  const state = await setUp(environment === 'docker' ? ['docker', 'compose'] : ['local']);
+  if (state === 'failed') return 1;
+  console.log('');
+  return runOnSlipwayNode('scripts/quickstart/show-tasks.js', [environment]);
+}
+
+process.exitCode = await main();

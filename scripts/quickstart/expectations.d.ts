@@ -1,0 +1,21 @@
+export const bundledTasksDir: string;
+
+export interface Expectation {
+  readonly task: string;
+  readonly name: string;
+  readonly feature: string;
+  readonly oracle: Readonly<Record<string, number>>;
+  readonly nop: Readonly<Record<string, number>>;
+  readonly artifacts: readonly string[];
+  readonly absentArtifacts: readonly string[];
+  readonly refusedBy: readonly string[];
+}
+
+export function readExpectations(): readonly Expectation[];
+
+export function judgeTrial(
+  expected: Expectation,
+  agent: 'oracle' | 'nop',
+  environment: string,
+  trialDir: string,
+): { readonly isRefused: boolean; readonly problems: readonly string[] };

@@ -1,0 +1,102 @@
+/** Runs the bundled tasks through the CLI, as a user would, and judges the results. Runs on Slipway's Node, after set-up. */
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { repositoryDir } from '../setup/repository.js';
+import { bundledTasksDir, judgeTrial, readExpectations } from './expectations.js';
+
+/** The task that the agent that does nothing is shown on. */
+const nopTask = 'file-answer';
+const jobsDir = join(repositoryDir, 'jobs');
+
+/**
+ * Runs `slipway run` with our terminal. Its exit code is not the verdict: a refusal counts as an error there.
+ *
+ * @param {readonly string[]} argv
+ * @returns {Promise<void>}
+ */
+function slipwayRun(argv) {
+  console.log(`$ slipway run ${argv.map((word) => displayed(word)).join(' ')}\n`);
+  return new Promise((resolve, reject) => {
+    const command = [join(repositoryDir, 'bin', 'slipway.js'), 'run', ...argv];
+    const child = spawn(process.execPath, command, { stdio: 'inherit' });
+    child.on('error', reject);
+    child.on('close', () => resolve());
+    process.on('SIGTERM', () => child.kill('SIGTERM'));
+  });
+}
+
+/** @param {string} word */
+function displayed(word) {
+  return word.startsWith(repositoryDir) ? relative(process.cwd(), word) || '.' : word;
+}
+
+/**
+ * @param {string} jobName
+ * @returns {Map<string, string>} Trial folders by the task's name.
+ */
+function trialsOf(jobName) {
+  const trials = new Map();
+  const jobDir = join(jobsDir, jobName);
+  for (const name of existsSync(jobDir) ? readdirSync(jobDir) : []) {
+    const file = join(jobDir, name, 'result.json');
+    if (!existsSync(file)) continue;
+    trials.set(JSON.parse(readFileSync(file, 'utf8')).task_name, join(jobDir, name));
+  }
+  return trials;
+}
+
+/** @param {string} environment */
+async function main(environment) {
+  const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+  const jobs = /** @type {const} */ ([
+    { agent: 'oracle', path: bundledTasksDir, name: `quickstart-${environment}-${stamp}` },
+    {
+      agent: 'nop',
+      path: join(bundledTasksDir, nopTask),
+      name: `quickstart-${environment}-${stamp}-nop`,
+    },
+  ]);
+  const expectations = readExpectations();
+  const problems = [];
+  const refused = [];
+  let asExpected = 0;
+  for (const { agent, path, name } of jobs) {
+    await slipwayRun([
+      ...['--path', path, '--agent', agent, '--env', environment],
+      ...['--jobs-dir', jobsDir, '--job-name', name],
+    ]);
+    console.log('');
+    const trials = trialsOf(name);
+    for (const expected of expectations) {
+      if (agent === 'nop' && expected.task !== nopTask) continue;
+      const trialDir = trials.get(expected.name);
+      const verdict = trialDir
+        ? judgeTrial(expected, agent, environment, trialDir)
+        : { isRefused: false, problems: ['has no result'] };
+      problems.push(...verdict.problems.map((problem) => `${expected.name} (${agent}) ${problem}`));
+      if (verdict.isRefused) refused.push(expected.task);
+      else if (verdict.problems.length === 0) asExpected += 1;
+    }
+  }
+  report({ environment, asExpected, refused, problems });
+  return problems.length === 0 ? 0 : 1;
+}
+
+/** @param {{ environment: string, asExpected: number, refused: string[], problems: string[] }} outcome */
+function report({ environment, asExpected, refused, problems }) {
+  const lines = [
+    `${asExpected} trials in the ${environment} environment gave the expected reward.`,
+  ];
+  if (refused.length > 0) {
+    lines.push(
+      `Refused, as it should be, for want of the capability: ${refused.join(', ')}. ` +
+        'With `-- --env docker` it runs.',
+    );
+  }
+  if (problems.length > 0) lines.push('Not as expected:', ...problems.map((line) => `  ${line}`));
+  lines.push(`Every trial's files are under ${displayed(jobsDir)}/.`);
+  console.log(lines.join('\n'));
+}
+
+process.exitCode = await main(process.argv[2] ?? 'local');
