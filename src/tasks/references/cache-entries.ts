@@ -95,5 +95,7 @@ async function removeUnfinished(root: string, id: string): Promise<void> {
   const prefix = unfinishedPrefix(id);
   for (const name of await readdir(root))
     if (name.startsWith(prefix))
-      await rm(join(root, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+      await rm(join(root, name), { recursive: true, force: true, maxRetries: 3 }).catch(
+        () => undefined,
+      );
 }

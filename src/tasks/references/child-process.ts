@@ -87,11 +87,7 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 /** Keeps the last `limit` bytes; `overflow` is called when there were more. */
-function collect(
-  stream: NodeJS.ReadableStream,
-  limit: number,
-  overflow: () => void,
-): () => string {
+function collect(stream: NodeJS.ReadableStream, limit: number, overflow: () => void): () => string {
   const chunks: Buffer[] = [];
   let size = 0;
   stream.on('data', (chunk: Buffer) => {

@@ -14,17 +14,23 @@ export async function resolveCommit(
 ): Promise<string> {
   if (ref !== null && isFullHash(ref)) return ref;
   const name = ref ?? 'HEAD';
-  const answer = await git.run(
-    ['ls-remote', '--', command.remote.url, name, `${name}^{}`],
-    { timeoutMs: lookUpTimeoutMs, ...command },
-  );
+  const answer = await git.run(['ls-remote', '--', command.remote.url, name, `${name}^{}`], {
+    timeoutMs: lookUpTimeoutMs,
+    ...command,
+  });
   const commits = new Map<string, string>();
   for (const line of answer.split('\n')) {
     const [hash, found] = line.split('\t');
     if (hash !== undefined && found !== undefined && isFullHash(hash)) commits.set(found, hash);
   }
   // An annotated tag is its own object; the line with ^{} is the commit behind it.
-  const candidates = [name, `refs/${name}`, `refs/tags/${name}^{}`, `refs/tags/${name}`, `refs/heads/${name}`];
+  const candidates = [
+    name,
+    `refs/${name}`,
+    `refs/tags/${name}^{}`,
+    `refs/tags/${name}`,
+    `refs/heads/${name}`,
+  ];
   for (const candidate of candidates) {
     const commit = commits.get(candidate);
     if (commit !== undefined) return commit;

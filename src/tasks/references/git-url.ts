@@ -33,7 +33,6 @@ const scpLike = /^(?:[A-Za-z0-9_][^@:/\s]*@)?([A-Za-z0-9][A-Za-z0-9.-]*):(?!\/\/
 
 /** Throws REFERENCE_INVALID, whose message never repeats the address. */
 export function parseGitUrl(text: string, field: string): GitRemote {
-   
   if (text === '' || text.startsWith('-') || /[\0-\x1f\x7f]/.test(text)) throw refused(field);
   if (/^[a-z0-9+.-]+::/i.test(text)) throw refused(field);
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return parseUrl(text, field);

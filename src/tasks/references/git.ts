@@ -103,12 +103,7 @@ export class Git {
     return result.exitCode === 0;
   }
 
-  async #spawn(
-    args: readonly string[],
-    command: GitCommand,
-    what: string,
-    timeoutMs: number,
-  ) {
+  async #spawn(args: readonly string[], command: GitCommand, what: string, timeoutMs: number) {
     const { remote } = command;
     try {
       return await runProcess(

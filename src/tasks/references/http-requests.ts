@@ -24,6 +24,8 @@ export interface HttpRequest {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Default false: then a redirection is a failure, because keys are for one host only. */
+  readonly followsRedirects?: boolean;
   /** What is asked for, for messages: `dataset rows`. */
   readonly what: string;
   readonly signal: AbortSignal;
@@ -114,7 +116,7 @@ export class HttpRequests {
         method: request.method ?? 'GET',
         headers: { accept: 'application/json, */*', ...request.headers },
         ...(request.body === undefined ? {} : { body: request.body }),
-        redirect: 'error', // keys are for this host only
+        redirect: request.followsRedirects === true ? 'follow' : 'error',
         signal,
       });
     } catch (error) {

@@ -34,8 +34,8 @@ export function parsePackageReference(text: string): PackageReference {
 export function parsePackageRef(text: string): PackageRef {
   if (/^\d+$/.test(text)) return { kind: 'revision', text };
   if (!text.startsWith('sha256:')) {
-     
-    if (text === '' || /[\0- \x7f]/.test(text)) throw badRef('a tag has no blanks and is not empty');
+    if (text === '' || /[\0- \x7f]/.test(text))
+      throw badRef('a tag has no blanks and is not empty');
     return { kind: 'tag', text };
   }
   if (!digest.test(text)) throw badRef('a digest is sha256: and 64 hexadecimal digits');

@@ -78,7 +78,7 @@ export function readTaskReference(entry: TaskEntry, baseDir: string): TaskRefere
 /** A path inside a repository, normalised; refuses what leaves it. */
 export function repositoryPath(text: string): string {
   const path = posix.normalize(text).replace(/\/+$/, '') || '.';
-   
+
   if (path.startsWith('/') || path === '..' || path.startsWith('../') || /[\0-\x1f]/.test(text))
     throw invalid('path', 'a path in a repository is relative and stays inside it');
   return path;
@@ -93,7 +93,6 @@ export function isFullHash(ref: string): boolean {
 
 /** A branch, tag or hash that git cannot read as an option or a pattern. Full hashes come back in lower case. */
 export function gitRef(text: string, field: string): string {
-   
   if (text === '' || text.startsWith('-') || text.includes('..') || /[\0- ~^:?*[\\\x7f]/.test(text))
     throw invalid(field, 'not the name of a branch, a tag or a commit');
   return isFullHash(text) ? text.toLowerCase() : text;

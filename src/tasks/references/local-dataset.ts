@@ -1,0 +1,47 @@
+import { readdir } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { RolloutError } from '../../core/errors.ts';
+import type { DatasetEntry } from '../../wire/harbor/dataset-entry.ts';
+import { taskEntrySchema } from '../../wire/harbor/task-entry.ts';
+import type { DatasetListing, DatasetTask } from './dataset.ts';
+import { filterTasks } from './dataset-filters.ts';
+
+interface LocalDatasetOptions {
+  readonly baseDir: string;
+  readonly isTaskDir: (dir: string, options: { readonly signal: AbortSignal }) => Promise<boolean>;
+  readonly signal: AbortSignal;
+}
+
+/** A folder of task folders, in the order of their names: unlike Harbor, which takes the order of the file system. */
+export async function listLocalDataset(
+  dataset: DatasetEntry & { readonly path: string },
+  { baseDir, isTaskDir, signal }: LocalDatasetOptions,
+): Promise<DatasetListing> {
+  const dir = resolve(baseDir, dataset.path);
+  const name = basename(dir);
+  const children = await readdir(dir, { withFileTypes: true }).catch((error: unknown) => {
+    throw new RolloutError('DATASET_NOT_FOUND', `${dir} is not a folder that can be read`, {
+      phase: 'resolve',
+      field: 'path',
+      cause: error,
+      remedy: 'Check the path of the dataset.',
+    });
+  });
+  const tasks: DatasetTask[] = [];
+  for (const child of children.map((entry) => entry.name).sort()) {
+    const path = join(dir, child);
+    if (await isTaskDir(path, { signal }))
+      tasks.push({ name: child, entry: taskEntrySchema.parse({ path, source: name }) });
+  }
+  return {
+    kind: 'local',
+    name,
+    version: null,
+    digest: null,
+    entries: filterTasks(tasks, dataset, name),
+    metrics: [],
+    filesDir: null,
+    entry: dataset,
+    warnings: [],
+  };
+}
