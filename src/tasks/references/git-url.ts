@@ -63,8 +63,8 @@ function parseUrl(text: string, field: string): GitRemote {
   const credentials = hasCredentials
     ? {
         origin: `${url.protocol}//${url.host}`,
-        username: decoded(url.username, field),
-        password: decoded(url.password, field),
+        username: percentDecoded(url.username) ?? refuse(field),
+        password: percentDecoded(url.password) ?? refuse(field),
       }
     : null;
   if (isHttp) url.username = '';
@@ -78,14 +78,6 @@ function parseUrl(text: string, field: string): GitRemote {
     hostname: url.hostname,
     repositoryName: repositoryName(url.pathname),
   };
-}
-
-function decoded(text: string, field: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw refused(field);
-  }
 }
 
 function local(written: string, url: string): GitRemote {
@@ -111,6 +103,19 @@ export function publicGitUrl(remote: GitRemote): string {
   url.search = '';
   url.hash = '';
   return url.href;
+}
+
+/** null for text that is not percent-encoded UTF-8. */
+export function percentDecoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+function refuse(field: string): never {
+  throw refused(field);
 }
 
 function refused(field: string): RolloutError {

@@ -8,7 +8,7 @@ import { taskEntrySchema } from '../../wire/harbor/task-entry.ts';
 import type { DatasetListing, DatasetTask } from './dataset.ts';
 import { filterTasks } from './dataset-filters.ts';
 import { latestVersion } from './dataset-version.ts';
-import { parseGitUrl } from './git-url.ts';
+import { parseGitUrl, percentDecoded } from './git-url.ts';
 import type { HttpRequests } from './http-requests.ts';
 import type { RegistryClient } from './registry-client.ts';
 import { registryNotConfigured } from './registry-settings.ts';
@@ -133,7 +133,7 @@ async function fetchRegistryFile(
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
     throw invalid('registry_url', 'the address of a registry begins with https:// or http://');
   const hasLogin = url.username !== '' || url.password !== '';
-  const login = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  const login = `${percentDecoded(url.username) ?? ''}:${percentDecoded(url.password) ?? ''}`;
   url.username = '';
   url.password = '';
   const request = {

@@ -3,7 +3,7 @@
  * with an optional `@ref` behind it. Folders of this machine are refused: they have flags of their own.
  */
 import { RolloutError } from '../../core/errors.ts';
-import { parseGitUrl, type GitRemote } from './git-url.ts';
+import { parseGitUrl, percentDecoded, type GitRemote } from './git-url.ts';
 import { gitRef, repositoryPath } from './task-reference.ts';
 
 export interface RepositorySource {
@@ -48,7 +48,9 @@ function fromPlain(text: string, field: string): RepositorySource {
 function fromUrl(text: string, field: string): RepositorySource {
   const url = URL.parse(text);
   if (url === null) throw refused(field);
-  const { body, ref: written } = splitRef(decodeURI(url.pathname).replace(/^\/+|\/+$/g, ''), field);
+  const pathname = percentDecoded(url.pathname);
+  if (pathname === null) throw refused(field);
+  const { body, ref: written } = splitRef(pathname.replace(/^\/+|\/+$/g, ''), field);
   const at = body.indexOf('/tree/');
   const path = at === -1 ? body : body.slice(0, at);
   const [treeRef, ...folders] = at === -1 ? [] : body.slice(at + '/tree/'.length).split('/');
