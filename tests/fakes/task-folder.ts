@@ -2,8 +2,10 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 
-/** Content by relative path; a `link` is made as a symbolic link. */
-export type FolderFiles = Readonly<Record<string, string | Uint8Array | { readonly link: string }>>;
+/** Content by relative path; `linkTo` makes a symbolic link. */
+export type FolderFiles = Readonly<
+  Record<string, string | Uint8Array | { readonly linkTo: string }>
+>;
 
 /** A folder of real files that removes itself: `await using task = await taskFolder({...})`. */
 export interface TaskFolder extends AsyncDisposable {
@@ -26,7 +28,7 @@ export async function taskFolder(files: FolderFiles, name = 'a-task'): Promise<T
   for (const [relative, content] of Object.entries(files)) {
     const file = path.join(dir, relative);
     await mkdir(path.dirname(file), { recursive: true });
-    if (typeof content === 'object' && 'link' in content) await symlink(content.link, file);
+    if (typeof content === 'object' && 'linkTo' in content) await symlink(content.linkTo, file);
     else await writeFile(file, content);
   }
   return {
