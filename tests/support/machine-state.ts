@@ -113,7 +113,7 @@ async function sandboxProcesses(): Promise<Set<string>> {
 
 async function ourFolders(stateDirs: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>();
-  for (const name of await readdir(os.tmpdir())) if (name.startsWith("slipway")) found.add(name);
+  for (const name of await readdir(os.tmpdir())) if (name.startsWith('slipway')) found.add(name);
   for (const dir of stateDirs)
     for (const part of ['sandboxes', 'runtime'])
       for (const name of await readdir(path.join(dir, part)).catch(() => []))

@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { killRuns } from './killed-runs.ts';
+
+describe('a run that was killed', () => {
+  for (const environment of ['local', 'docker'] as const)
+    it(`is cleaned up and resumed by the next start in ${environment}`, async () => {
+      const report = await killRuns({ environment, moments: 3, seed: 7 });
+      assert.deepEqual(report.problems, []);
+      assert.ok(report.moments.some((moment) => moment.kind === 'in flight'));
+    });
+});
