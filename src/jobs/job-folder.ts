@@ -46,11 +46,6 @@ export class JobFolder {
   get logFile(): string {
     return join(this.dir, 'job.log');
   }
-  /** Held by the process that runs the job. */
-  get ownerLockFile(): string {
-    return join(this.dir, '.slipway.lock');
-  }
-
   trialDir(name: string): string {
     return join(this.dir, name);
   }

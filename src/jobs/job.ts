@@ -8,7 +8,7 @@ import { errorRegistry } from '../core/error-registry.ts';
 import type { Logger } from '../core/logger.ts';
 import type { TrialObserver } from '../trial/trial-events.ts';
 import type { Trial } from '../trial/trial.ts';
-import type { TrialRequest } from '../trial/trial-options.ts';
+import type { Skill, TrialRequest } from '../trial/trial-options.ts';
 import type { JobConfig } from '../wire/harbor/job-config.ts';
 import type { JobResult } from '../wire/harbor/job-result.ts';
 import type { TrialResult } from '../wire/harbor/trial-result.ts';
@@ -35,6 +35,11 @@ export interface JobParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly scriptMetric: ScriptMetric;
+  /** Fetches the skills that an agent is configured with. */
+  readonly loadSkills: (
+    sources: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<readonly Skill[]>;
   readonly observe?: JobObserver;
 }
 
@@ -147,7 +152,10 @@ export class Job {
           taskId: task.taskId,
           source: task.source,
           queuedAt: this.#parts.clock.now(),
-          load: (loadSignal) => task.load(loadSignal),
+          load: async (loadSignal) => ({
+            ...(await task.load(loadSignal)),
+            skills: await this.#parts.loadSkills(config.agent.skills, loadSignal),
+          }),
         },
         { observe: (event) => this.#emit(event), admitAgent: this.#pools.admission(config.agent) },
       );

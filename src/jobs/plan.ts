@@ -1,6 +1,6 @@
 /** Which trials a job consists of, in the order in which they start: attempt, then task, then agent. */
 import { RolloutError } from '../core/errors.ts';
-import { shortId } from '../core/ids.ts';
+import { generateTrialName } from '../trial/trial-name.ts';
 import type { JobConfig } from '../wire/harbor/job-config.ts';
 import { trialConfigSchema, type TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { JobTask } from './job-task.ts';
@@ -65,16 +65,10 @@ function trialConfig(
   });
 }
 
-const maxStemLength = 32;
-
-/** The last part of the task's name, cut to 32 characters, and seven random ones. */
+/** A generated name that no other trial of the folder has. */
 export function freeName(taskName: string, taken: Set<string>): string {
-  const stem = (taskName.split('/').at(-1) ?? '')
-    .slice(0, maxStemLength)
-    .replace(/[^\w.-]/g, '_')
-    .replace(/[_-]+$/, '');
   for (;;) {
-    const name = `${stem}__${shortId(7)}`;
+    const name = generateTrialName(taskName);
     if (taken.has(name.toLowerCase())) continue;
     taken.add(name.toLowerCase());
     return name;

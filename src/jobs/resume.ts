@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { RolloutError } from '../core/errors.ts';
 import { dumpJobConfig } from '../wire/harbor/job-config-dump.ts';
 import { jobConfigSchema, type JobConfig } from '../wire/harbor/job-config.ts';
-import { isSameLock, jobLockSchema, type JobLock } from '../wire/harbor/job-lock.ts';
+import { jobLockSchema, keepsLock, type JobLock } from '../wire/harbor/job-lock.ts';
 import type { JobResult } from '../wire/harbor/job-result.ts';
 import { dumpTrialConfig } from '../wire/harbor/dump.ts';
 import { isSensitiveName, isTemplate, type HostVariables } from '../wire/harbor/sensitive.ts';
@@ -67,7 +67,7 @@ export function checkSameConfig(stored: JobConfig, wanted: JobConfig, host: Host
 
 /** JOB_CONFLICT when a task, skill or file has changed since the job began. */
 export function checkSameLock(stored: JobLock | null, wanted: JobLock): void {
-  if (stored === null || isSameLock(stored, wanted)) return;
+  if (stored === null || keepsLock(stored, wanted)) return;
   throw conflict('a task, skill or file of the job has changed since it began', 'lock.json');
 }
 
@@ -99,6 +99,9 @@ export function resumeTrials(
   planned: readonly PlannedTrial[],
   options: { readonly jobId: string; readonly hostVariables: HostVariables },
 ): Resumption {
+  const before = stored.result?.n_total_trials ?? 0;
+  if (before > 0 && before !== planned.length)
+    throw conflict(`the job had ${before} trials and would now have ${planned.length}`, 'datasets');
   const open = new Map<string, PlannedTrial[]>();
   for (const trial of planned) {
     const key = trialKey(trial.config, options.hostVariables);

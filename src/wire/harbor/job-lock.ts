@@ -16,23 +16,33 @@ export const jobLockSchema = z.object({
 export type JobLock = z.output<typeof jobLockSchema>;
 
 /**
- * Whether two locks promise the same work: trials as a multiset, tasks and files by digest only. Who made a lock, when, and in
- * which schema version does not count. Compare locks whose variables are masked.
+ * Whether `later` keeps every promise of `earlier`: trials as a multiset, tasks and files by digest only. Who made a lock, when, and
+ * in which schema version does not count. `later` may hold more trials: those whose task could not be loaded the first time.
+ * Compare locks whose variables are masked.
  */
-export function isSameLock(one: JobLock, other: JobLock): boolean {
-  return comparable(one) === comparable(other);
+export function keepsLock(earlier: JobLock, later: JobLock): boolean {
+  if (comparableSettings(earlier) !== comparableSettings(later)) return false;
+  const offered = countTexts(later.trials.map(comparableTrial));
+  return [...countTexts(earlier.trials.map(comparableTrial))].every(
+    ([text, count]) => (offered.get(text) ?? 0) >= count,
+  );
 }
 
-function comparable(lock: JobLock): string {
+function comparableSettings({ n_concurrent_trials, retry }: JobLock): string {
   return sortedJson({
-    n_concurrent_trials: lock.n_concurrent_trials,
+    n_concurrent_trials,
     retry: {
-      ...lock.retry,
-      include_exceptions: lock.retry.include_exceptions?.toSorted() ?? null,
-      exclude_exceptions: lock.retry.exclude_exceptions.toSorted(),
+      ...retry,
+      include_exceptions: retry.include_exceptions?.toSorted() ?? null,
+      exclude_exceptions: retry.exclude_exceptions.toSorted(),
     },
-    trials: lock.trials.map(comparableTrial).sort(),
   });
+}
+
+function countTexts(texts: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return counts;
 }
 
 /** A trial's lock as text; equal trials have equal texts. */
