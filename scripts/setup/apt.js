@@ -1,5 +1,6 @@
 /** The machine's own package manager: what it may do, which mirror it uses, installing. Debian and its relatives only. */
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { complaint, findProgram, run } from './programs.js';
 import { SetupProblem } from './step.js';
 
@@ -80,19 +81,37 @@ export async function candidate(name) {
 }
 
 /**
- * The mirror of the machine's own Debian source, so that what we fetch beside it comes from the same place.
+ * The mirrors that the machine's own Debian sources may be served from, the likeliest first, so that what we fetch beside them comes
+ * from the same place.
  *
- * @returns {Promise<string | null>} A URI; null on a machine whose sources are not Debian's.
+ * @returns {Promise<readonly string[]>} URIs; none on a machine whose sources are not Debian's.
  */
-export async function debianMirror() {
-  if (!hasApt()) return null;
-  const format = '$(ORIGIN)|$(COMPONENT)|$(LABEL)|$(REPO_URI)';
+export async function debianMirrors() {
+  if (!hasApt()) return [];
+  const mirrors = await fetchedMirrors();
+  return mirrors.length > 0 ? mirrors : configuredMirrors();
+}
+
+/** By the lists that were fetched: these name their origin. */
+async function fetchedMirrors() {
+  const format = '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)';
   const targets = await run('apt-get', ['indextargets', '--format', format]);
-  for (const line of targets.stdout.split('\n')) {
-    const [origin, component, label, uri] = line.split('|');
-    if (origin === 'Debian' && component === 'main' && label === 'Debian' && uri) return uri;
-  }
-  return null;
+  const prefix = 'Debian|Debian|main|';
+  const lines = targets.stdout.split('\n').filter((line) => line.startsWith(prefix));
+  return [...new Set(lines.map((line) => line.slice(prefix.length)))];
+}
+
+/** Before any list was fetched: by the suite's name, which other vendors use as well, so not every one of these holds Debian. */
+async function configuredMirrors() {
+  const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  const codename = /^VERSION_CODENAME=(\S+)/m.exec(release)?.[1];
+  if (!/^ID=debian$/m.test(release) || codename === undefined) return [];
+  const wanted = await run('apt-get', ['update', '--print-uris']);
+  const ending = `/dists/${codename}/InRelease`;
+  return [...wanted.stdout.matchAll(/^'([^']+)'/gm)]
+    .map(([, uri = '']) => uri)
+    .filter((uri) => uri.endsWith(ending))
+    .map((uri) => uri.slice(0, -ending.length));
 }
 
 /** The keyring that signs Debian's releases; null where it is not installed. */

@@ -9,13 +9,12 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { arch } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { debianMirror } from './apt.js';
-import { cacheDir } from './cache-dir.js';
+import { debianMirrors } from './apt.js';
+import { baseImage, baseImageArchive, imageArchivesDir } from './base-image-archive.js';
 import { complaint, findProgram, run } from './programs.js';
 import { SetupProblem } from './step.js';
 import { provideSystemPackages } from './system-packages.js';
 
-export const baseImage = 'debian:bookworm-slim';
 const suite = 'bookworm';
 
 /** Time stamp of every file in the image: two runs over the same packages give the same bytes. */
@@ -26,21 +25,12 @@ const makeMs = 8 * 60_000;
 /** What the slim images of Debian leave out. */
 const leftOut = ['doc', 'info', 'linda', 'lintian', 'locale', 'man'];
 
-/** Where archives of base images are kept; the environments read this folder. */
-export function imageArchivesDir() {
-  return join(cacheDir(), 'base-images');
-}
-
-function archiveFile() {
-  return join(imageArchivesDir(), `${baseImage.replace(':', '-')}.tar`);
-}
-
 /**
  * @param {readonly ('local' | 'docker')[]} environments Those that will run tasks.
  * @returns {Promise<string>} What was done.
  */
 export async function provideBaseImage(environments) {
-  if (existsSync(archiveFile())) return `${baseImage} is in the cache`;
+  if (existsSync(baseImageArchive())) return `${baseImage} is in the cache`;
   const answers = await Promise.all(environments.map((environment) => isPullable[environment]()));
   if (answers.length > 0 && answers.every(Boolean)) return `${baseImage} comes from a registry`;
   await provideSystemPackages(['base-image']);
@@ -88,7 +78,7 @@ const isPullable = {
 
 /** Makes the archive unless it is there by now. Called under the lock. */
 async function makeArchive() {
-  if (existsSync(archiveFile())) return 'is in the cache';
+  if (existsSync(baseImageArchive())) return 'is in the cache';
   await removeLeftovers();
   const work = join(imageArchivesDir(), `.making-${process.pid}`);
   await mkdir(work);
@@ -104,8 +94,8 @@ async function makeArchive() {
       ...files,
     ]);
     if (tar.code !== 0) throw new Error(`tar: ${complaint(tar)}`);
-    await rename(packed, archiveFile());
-    return `made from packages, ${Math.round((await stat(archiveFile())).size / 1e6)} MB`;
+    await rename(packed, baseImageArchive());
+    return `made from packages, ${Math.round((await stat(baseImageArchive())).size / 1e6)} MB`;
   } finally {
     await rm(work, { recursive: true, force: true });
   }
@@ -120,21 +110,32 @@ async function removeLeftovers() {
   }
 }
 
-/** @param {string} file */
+/**
+ * Makes the image's one layer from the packages of the machine's own mirror, or of the tool's default one.
+ *
+ * @param {string} file
+ */
 async function makeLayer(file) {
+  const mirrors = (await debianMirrors()).map((mirror) => [mirror]);
+  let problem = '';
+  for (const mirror of [...mirrors, []]) {
+    const made = await run('mmdebstrap', [...layerOptions(), suite, file, ...mirror], {
+      env: { SOURCE_DATE_EPOCH: `${epochSeconds}` },
+      timeoutMs: makeMs,
+    });
+    if (made.code === 0) return;
+    problem ||= complaint(made);
+  }
+  throw new Error(`mmdebstrap: ${problem}`);
+}
+
+function layerOptions() {
   const excluded = leftOut.map((folder) => `--dpkgopt=path-exclude=/usr/share/${folder}/*`);
-  const mirror = await debianMirror();
-  const made = await run(
-    'mmdebstrap',
-    [
-      ...['--quiet', '--variant=apt', '--format=tar', '--skip=output/dev'],
-      ...['--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"'],
-      ...[...excluded, '--dpkgopt=path-include=/usr/share/doc/*/copyright'],
-      ...[suite, file, ...(mirror ? [mirror] : [])],
-    ],
-    { env: { SOURCE_DATE_EPOCH: `${epochSeconds}` }, timeoutMs: makeMs },
-  );
-  if (made.code !== 0) throw new Error(`mmdebstrap: ${complaint(made)}`);
+  return [
+    ...['--quiet', '--variant=apt', '--format=tar', '--skip=output/dev'],
+    ...['--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"'],
+    ...[...excluded, '--dpkgopt=path-include=/usr/share/doc/*/copyright'],
+  ];
 }
 
 /**

@@ -15,7 +15,7 @@ import { repositoryDir, slipwayNode } from './repository.js';
  */
 export function runOnSlipwayNode(script, argv, env = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(slipwayNode(), [join(repositoryDir, script), ...argv], {
+    const child = spawn(slipwayNode, [join(repositoryDir, script), ...argv], {
       stdio: 'inherit',
       env: { ...process.env, PATH: childPath(), ...env },
     });

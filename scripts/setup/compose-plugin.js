@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { aptInstall, candidate, debianKeyring, debianMirror, hasApt, rootPrefix } from './apt.js';
+import { aptInstall, candidate, debianKeyring, debianMirrors, hasApt, rootPrefix } from './apt.js';
 import { cacheDir } from './cache-dir.js';
 import { complaint, run } from './programs.js';
 import { SetupProblem } from './step.js';
@@ -52,10 +52,25 @@ async function ownPackage() {
 }
 
 async function unpackFromNextRelease() {
-  const mirror = await debianMirror();
-  if (mirror === null) {
+  const mirrors = await debianMirrors();
+  if (mirrors.length === 0) {
     throw new SetupProblem('Install the package docker-compose-v2 for tasks with side services.');
   }
+  /** @type {unknown} */
+  let problem = null;
+  for (const mirror of mirrors) {
+    try {
+      await unpackFrom(mirror);
+      return `unpacked docker-compose of ${nextSuite} into the cache`;
+    } catch (error) {
+      problem ??= error;
+    }
+  }
+  throw problem;
+}
+
+/** @param {string} mirror */
+async function unpackFrom(mirror) {
   const work = join(cacheDir(), `.compose-${process.pid}`);
   try {
     await mkdir(join(work, 'lists', 'partial'), { recursive: true });
@@ -63,14 +78,11 @@ async function unpackFromNextRelease() {
     const archive = (await readdir(work)).find((name) => name.endsWith('.deb'));
     await succeed('dpkg-deb', ['-x', join(work, archive ?? ''), join(work, 'root')]);
     await mkdir(join(composeConfigDir(), 'cli-plugins'), { recursive: true });
-    await rename(
-      join(work, 'root/usr/libexec/docker/cli-plugins/docker-compose'),
-      unpackedPlugin(),
-    );
+    const unpacked = join(work, 'root/usr/libexec/docker/cli-plugins/docker-compose');
+    await rename(unpacked, unpackedPlugin());
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-  return `unpacked docker-compose of ${nextSuite} into the cache`;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { complaint, run } from './programs.js';
-import { repositoryDir } from './repository.js';
+import { repositoryDir, slipwayNode } from './repository.js';
 import { SetupProblem } from './step.js';
 
 const installMs = 5 * 60_000;
@@ -17,6 +17,12 @@ export async function provideNodeModules() {
     timeoutMs: installMs,
   });
   if (result.code !== 0) throw new SetupProblem(`npm ci failed:\n${complaint(result)}`);
+  if (!existsSync(slipwayNode)) {
+    throw new SetupProblem(
+      'npm did not run the install script of the package `node`, which brings Node 24. Allow it and start again:\n' +
+        '  npm ci --ignore-scripts=false',
+    );
+  }
   return 'npm ci';
 }
 

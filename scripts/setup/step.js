@@ -19,7 +19,7 @@ export async function step(title, work) {
   } catch (error) {
     if (!(error instanceof SetupProblem)) throw error;
     console.log(`${title.padEnd(18)} not done (${seconds(startedAt)})`);
-    console.log(error.message.replace(/^/gm, '    '));
+    console.log(error.message.replace(/^(?=.)/gm, '    '));
     return error;
   }
 }

@@ -1,5 +1,7 @@
 /** The system programs that environments use, and the packages they come in. */
+import { existsSync } from 'node:fs';
 import { aptInstall, hasApt, rootPrefix } from './apt.js';
+import { baseImageArchive } from './base-image-archive.js';
 import { isDockerAnswering } from './docker-socket.js';
 import { findProgram } from './programs.js';
 import { SetupProblem } from './step.js';
@@ -32,11 +34,6 @@ const dockerNeeds = [
 ];
 
 /** @type {readonly Need[]} */
-const composeNeeds = [
-  { program: 'docker', package: 'docker.io', purpose: 'tasks with side services' },
-];
-
-/** @type {readonly Need[]} */
 const baseImageNeeds = [
   { program: 'mmdebstrap', package: 'mmdebstrap', purpose: "the bundled tasks' base image" },
   { program: 'flock', package: 'util-linux', purpose: "the bundled tasks' base image" },
@@ -47,7 +44,7 @@ const baseImageNeeds = [
 /** @param {Want} want @returns {Promise<readonly Need[]>} */
 async function needsOf(want) {
   if (want === 'local') return localNeeds;
-  if (want === 'compose') return composeNeeds;
+  if (want === 'compose') return []; // the plugin comes in a step of its own
   if (want === 'base-image') return baseImageNeeds;
   return (await isDockerAnswering()) ? [] : dockerNeeds;
 }
@@ -59,12 +56,11 @@ async function needsOf(want) {
  * @returns {Promise<string>} What was done.
  */
 export async function provideSystemPackages(wants) {
-  const needs = (await Promise.all(wants.map(needsOf))).flat();
-  const missing = needs.filter((need) => findProgram(need.program) === null);
+  const missing = await missingFor(wants);
   if (missing.length === 0) return 'nothing missing';
   const packages = [...new Set(missing.map((need) => need.package))];
   const prefix = await rootPrefix();
-  if (prefix === null || !hasApt()) throw new SetupProblem(askAnAdministrator(missing, packages));
+  if (prefix === null || !hasApt()) throw new SetupProblem(await askAnAdministrator(wants));
   await aptInstall(packages, prefix);
   const absent = missing.filter((need) => findProgram(need.program) === null);
   if (absent.length > 0) {
@@ -74,21 +70,44 @@ export async function provideSystemPackages(wants) {
   return `installed ${packages.join(' ')}`;
 }
 
+/** @param {readonly Want[]} wants */
+async function missingFor(wants) {
+  const needs = (await Promise.all(wants.map(needsOf))).flat();
+  return needs.filter((need) => findProgram(need.program) === null);
+}
+
 /**
- * @param {readonly Need[]} missing
- * @param {readonly string[]} packages
+ * What to tell a user who may not install packages: one command with everything, what it is for, and what works without it.
+ *
+ * @param {readonly Want[]} wants
  */
-function askAnAdministrator(missing, packages) {
-  const reason = hasApt()
-    ? 'This user is not root and has no sudo without a password. An administrator should run:'
-    : 'This system has no apt. Install with its own package manager what these packages hold:';
+async function askAnAdministrator(wants) {
+  const isBaseImageThere = existsSync(baseImageArchive());
+  const missing = await missingFor(
+    isBaseImageThere ? wants : [.../** @type {Set<Want>} */ (new Set([...wants, 'base-image']))],
+  );
+  const packages = [...new Set(missing.map((need) => need.package))];
   return [
-    reason,
+    hasApt()
+      ? 'This user is not root and has no sudo without a password. An administrator should run:'
+      : 'This system has no apt. Install with its own package manager what these packages hold:',
     '',
     `  apt-get update && apt-get install --no-install-recommends -y ${packages.join(' ')}`,
     '',
-    'Until then this does not work:',
-    ...missing.map((need) => `  - ${need.purpose} (${need.program})`),
-    'Everything else runs.',
+    'Until then these are missing:',
+    ...missing.map((need) => `  - ${need.program}: ${need.purpose}`),
+    'What works without them:',
+    ...(await worksAnyway()).map((what) => `  - ${what}`),
   ].join('\n');
+}
+
+/** @returns {Promise<readonly string[]>} */
+async function worksAnyway() {
+  const works = ['reading and checking tasks, and every test that starts no sandbox'];
+  if (await isDockerAnswering()) works.push('the docker environment');
+  const strict = ['runc', 'crun'].find((program) => findProgram(program));
+  const weak = ['bwrap', 'unshare'].find((program) => findProgram(program));
+  if (strict) works.push(`sandboxes of the local environment (${strict})`);
+  else if (weak) works.push(`local sandboxes with weaker isolation (${weak}), from images at hand`);
+  return works;
 }
