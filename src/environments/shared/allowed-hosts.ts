@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
@@ -99,7 +100,35 @@ neverRouted.addSubnet('ff00::', 8, 'ipv6');
 export function isLocalAddress(address: string): boolean {
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
   if (neverRouted.check(address, family)) return true;
-  return Object.values(networkInterfaces()).some((addresses) =>
-    (addresses ?? []).some((own) => own.address === address),
+  const own = new BlockList();
+  for (const each of [...listedAddresses(), ...kernelAddresses()])
+    own.addAddress(each, isIP(each) === 6 ? 'ipv6' : 'ipv4');
+  return own.check(address, family);
+}
+
+function listedAddresses(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses) =>
+    (addresses ?? []).map((each) => plainAddress(each.address)),
   );
+}
+
+/** Also those of interfaces without a carrier, such as an idle bridge, which the list above leaves out. */
+function kernelAddresses(): readonly string[] {
+  const found: string[] = [];
+  const trie = readOr('/proc/net/fib_trie');
+  for (const [, address] of trie.matchAll(/\|-- (\d+\.\d+\.\d+\.\d+)\n\s+\/32 host LOCAL/g))
+    if (address !== undefined) found.push(address);
+  for (const line of readOr('/proc/net/if_inet6').split('\n')) {
+    const hex = /^[0-9a-f]{32}/.exec(line)?.[0];
+    if (hex !== undefined) found.push((hex.match(/.{4}/g) ?? []).join(':'));
+  }
+  return found;
+}
+
+function readOr(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return ''; // not Linux: the list of interfaces has to do
+  }
 }

@@ -1,0 +1,153 @@
+/**
+ * A task's compose files, resolved by the compose CLI into one model, and what we make of it: one document that is given back to the
+ * CLI on its standard input, so that no file of ours lies on the disk. Dollar signs in a resolved model are escaped already; ours are
+ * escaped here.
+ */
+import { z } from 'zod';
+import type { ResourceLimits } from '../../environment.ts';
+
+const build = z.looseObject({
+  context: z.string(),
+  dockerfile: z.string().optional(),
+  dockerfile_inline: z.string().optional(),
+  target: z.string().optional(),
+  args: z.record(z.string(), z.string().nullable()).optional(),
+});
+
+const service = z.looseObject({
+  image: z.string().optional(),
+  build: build.optional(),
+  environment: z.record(z.string(), z.string().nullable()).nullish(),
+  labels: z.record(z.string(), z.string()).nullish(),
+  networks: z
+    .record(z.string(), z.looseObject({ aliases: z.array(z.string()).optional() }).nullable())
+    .nullish(),
+  network_mode: z.string().optional(),
+});
+
+export const composeModel = z.looseObject({
+  services: z.record(z.string(), service),
+  networks: z.record(z.string(), z.looseObject({}).nullable()).nullish(),
+  volumes: z
+    .record(z.string(), z.looseObject({ external: z.unknown().optional() }).nullable())
+    .nullish(),
+});
+
+export type ComposeModel = z.output<typeof composeModel>;
+export type ComposeService = z.output<typeof service>;
+export type ComposeBuild = z.output<typeof build>;
+
+export const mainService = 'main';
+
+export interface SandboxOverlay {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Image per service, when it is one that we made. */
+  readonly images: Readonly<Record<string, string>>;
+  /** For `main`; literal. */
+  readonly env: Readonly<Record<string, string>>;
+  /** For every service, below what it sets itself; literal. */
+  readonly sharedEnv: Readonly<Record<string, string>>;
+  readonly workdir: string | null;
+  readonly limits: ResourceLimits;
+  /** The sandbox's own network, on which then all services are and nothing else; null = the networks of the task. */
+  readonly network: string | null;
+  readonly nameServers: readonly string[];
+}
+
+/** The model that is run. Published ports and fixed container names are dropped: attempts of one task run side by side. */
+export function withOverlay(model: ComposeModel, overlay: SandboxOverlay): Record<string, unknown> {
+  const services = Object.fromEntries(
+    Object.entries(model.services).map(([name, one]) => [name, overlaid(name, one, overlay)]),
+  );
+  const networks =
+    overlay.network === null
+      ? labelled(model.networks, overlay.labels)
+      : { default: { name: overlay.network, external: true } };
+  const volumes = labelled(model.volumes, overlay.labels);
+  return {
+    ...model,
+    name: undefined, // the project's name is given on the command line
+    services,
+    networks,
+    ...(volumes === undefined ? {} : { volumes }),
+  };
+}
+
+function overlaid(
+  name: string,
+  one: ComposeService,
+  overlay: SandboxOverlay,
+): Record<string, unknown> {
+  const image = overlay.images[name] ?? one.image;
+  const isMain = name === mainService;
+  const environment = {
+    ...escaped(overlay.sharedEnv),
+    ...one.environment,
+    ...(isMain ? escaped(overlay.env) : {}),
+  };
+  return {
+    ...one,
+    build: undefined,
+    ports: undefined,
+    container_name: undefined,
+    ...(image === undefined ? {} : { image }),
+    pull_policy: 'never', // images are here already, also those without a registry
+    labels: { ...one.labels, ...escaped(overlay.labels) },
+    environment,
+    ...(isMain ? mainSettings(overlay) : {}),
+    ...(overlay.network === null ? {} : isolated(name, one, overlay)),
+  };
+}
+
+function mainSettings(overlay: SandboxOverlay): Record<string, unknown> {
+  const { cpus, memoryMb, pids } = overlay.limits;
+  return {
+    init: true,
+    ...(overlay.workdir === null ? {} : { working_dir: escape(overlay.workdir) }),
+    ...(cpus === null ? {} : { cpus }),
+    ...(memoryMb === null ? {} : { mem_limit: `${memoryMb}m`, memswap_limit: `${memoryMb}m` }),
+    ...(pids === null ? {} : { pids_limit: pids }),
+  };
+}
+
+/** The service on the sandbox's network only, under the names that it had on its own networks. */
+function isolated(
+  name: string,
+  one: ComposeService,
+  overlay: SandboxOverlay,
+): Record<string, unknown> {
+  const mode = one.network_mode ?? '';
+  // Sharing another service's network, or having none, is as closed as the other service.
+  if (mode === 'none' || mode.startsWith('service:')) return { networks: undefined };
+  const aliases = new Set([name]);
+  for (const network of Object.values(one.networks ?? {}))
+    for (const alias of network?.aliases ?? []) aliases.add(alias);
+  return {
+    network_mode: undefined,
+    networks: { default: { aliases: [...aliases] } },
+    ...(overlay.nameServers.length === 0 ? {} : { dns: overlay.nameServers }),
+  };
+}
+
+function labelled(
+  things: Readonly<Record<string, Record<string, unknown> | null>> | null | undefined,
+  labels: Readonly<Record<string, string>>,
+): Record<string, unknown> | undefined {
+  if (things === null || things === undefined) return undefined;
+  return Object.fromEntries(
+    Object.entries(things).map(([key, value]) => {
+      const isExternal = value?.['external'] !== undefined && value['external'] !== false;
+      const own = (value?.['labels'] ?? {}) as Record<string, string>;
+      return [key, isExternal ? value : { ...value, labels: { ...own, ...escaped(labels) } }];
+    }),
+  );
+}
+
+/** `$` begins an interpolation in a compose document; `$$` is a literal one. */
+export function escape(value: string): string {
+  return value.replaceAll('$', '$$$$');
+}
+
+function escaped(values: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, escape(value)]));
+}

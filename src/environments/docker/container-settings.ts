@@ -1,0 +1,47 @@
+import type { EnvironmentSpec, ResourceLimits } from '../environment.ts';
+import { keepAliveCommand } from './processes/process-control.ts';
+import { engineLabels } from './sandbox-names.ts';
+
+export interface ContainerRequest {
+  readonly spec: EnvironmentSpec;
+  readonly image: string;
+  /** `none`, `bridge`, or the name of the sandbox's own network. */
+  readonly networkMode: string;
+  readonly variables: Readonly<Record<string, string>>;
+  /** Name servers; empty = the engine's choice. */
+  readonly nameServers: readonly string[];
+  /** Processors of the engine's machine; it refuses limits above. */
+  readonly engineCpus: number;
+}
+
+/** Body of the engine's create call. The image's ENTRYPOINT is kept: it runs with the keep-alive command as its arguments. */
+export function containerSettings(request: ContainerRequest): Record<string, unknown> {
+  const { spec, variables } = request;
+  return {
+    Image: request.image,
+    Cmd: ['sh', '-c', keepAliveCommand],
+    Env: Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+    Labels: engineLabels(spec.name, spec.labels),
+    ...(spec.workdir === null ? {} : { WorkingDir: spec.workdir }),
+    HostConfig: {
+      Init: true,
+      NetworkMode: request.networkMode,
+      ...(request.nameServers.length === 0 ? {} : { Dns: request.nameServers }),
+      RestartPolicy: { Name: 'no' },
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '1' } },
+      ...limitSettings(spec.limits, request.engineCpus),
+    },
+  };
+}
+
+function limitSettings(limits: ResourceLimits, engineCpus: number): Record<string, number> {
+  const memory = limits.memoryMb === null ? null : Math.round(limits.memoryMb * 1024 * 1024);
+  const cpus =
+    limits.cpus === null ? null : Math.min(limits.cpus, engineCpus > 0 ? engineCpus : limits.cpus);
+  return {
+    ...(cpus === null ? {} : { NanoCpus: Math.round(cpus * 1e9) }),
+    // Swap equal to memory means no swap: a limit that swaps is no limit and slows the host.
+    ...(memory === null ? {} : { Memory: memory, MemorySwap: memory }),
+    ...(limits.pids === null ? {} : { PidsLimit: limits.pids }),
+  };
+}

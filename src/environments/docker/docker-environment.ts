@@ -1,0 +1,311 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LinkedAbort } from '../../core/linked-abort.ts';
+import { RolloutError } from '../../core/errors.ts';
+import type { NetworkPolicy } from '../../wire/network-policy.ts';
+import type {
+  ControlChannel,
+  DestroyReceipt,
+  DownloadOptions,
+  Environment,
+  EnvironmentSpec,
+  ExecRequest,
+  ExecResult,
+  KillReceipt,
+  ProcessSnapshot,
+  ServiceAccess,
+  StartReport,
+} from '../environment.ts';
+import { openShell, runCommand, type ExecTarget } from './container-exec.ts';
+import { downloadDir, downloadFile, uploadDir, uploadFile } from './container-files.ts';
+import type { DockerParts } from './docker-parts.ts';
+import { containerDetails, type ContainerDetails } from './engine/engine-answers.ts';
+import { EngineError, engineFailure } from './engine/engine-error.ts';
+import { CgroupControl } from './processes/cgroup-control.ts';
+import { cgroupFolder } from './processes/host-processes.ts';
+import { NamespaceControl } from './processes/namespace-control.ts';
+import type { ProcessControl } from './processes/process-control.ts';
+import { defaultDestroyMs, removeSandbox } from './removal.ts';
+import type { SandboxBoot } from './sandbox-boot.ts';
+
+/** One sandbox in a Docker engine. The class is the sequence; each stage lives in its own file. */
+export class DockerEnvironment implements Environment {
+  readonly #spec: EnvironmentSpec;
+  readonly #parts: DockerParts;
+  readonly #boot: SandboxBoot;
+  readonly #channels = new Set<ControlChannel>();
+  #isStarted = false;
+  #booting: Promise<string> | null = null;
+  #containerId: string | null = null;
+  #processes: ProcessControl | null = null;
+  #destroying: Promise<DestroyReceipt> | null = null;
+
+  constructor(spec: EnvironmentSpec, parts: DockerParts, boot: SandboxBoot) {
+    this.#spec = spec;
+    this.#parts = parts;
+    this.#boot = boot;
+  }
+
+  get name(): string {
+    return this.#spec.name;
+  }
+
+  get hostEndpointUrl(): string | null {
+    return this.#boot.hostEndpointUrl;
+  }
+
+  async start(options: {
+    readonly signal: AbortSignal;
+    readonly onProgress?: (line: string) => void;
+  }): Promise<StartReport> {
+    const { signal } = options;
+    signal.throwIfAborted();
+    if (this.#isStarted || this.#destroying !== null)
+      throw new RolloutError('INTERNAL', 'a sandbox is started once', { phase: 'environment' });
+    this.#isStarted = true;
+    const began = performance.now();
+    await this.#boot.prepare({ signal, onProgress: options.onProgress ?? (() => undefined) });
+    const imageReady = performance.now();
+    this.#booting = this.#boot.boot(signal);
+    this.#containerId = await untilAborted(this.#booting, signal);
+    await this.#proveUp(signal);
+    return { imageMs: imageReady - began, bootMs: performance.now() - imageReady };
+  }
+
+  exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
+    return runCommand(this.#target(), { ...request, shell: 'bash' }, signal);
+  }
+
+  async openControl(options: {
+    readonly user?: string | number | null;
+    readonly signal: AbortSignal;
+  }): Promise<ControlChannel> {
+    const { signal, user = null } = options;
+    const channel = await openShell(this.#target(), { user, signal });
+    this.#channels.add(channel);
+    return channel;
+  }
+
+  uploadFile(from: string, to: string, signal: AbortSignal): Promise<void> {
+    return uploadFile(this.#target(), from, to, signal);
+  }
+
+  uploadDir(from: string, to: string, signal: AbortSignal): Promise<void> {
+    return uploadDir(this.#target(), from, to, signal);
+  }
+
+  downloadFile(
+    from: string,
+    to: string,
+    signal: AbortSignal,
+    options?: DownloadOptions,
+  ): Promise<void> {
+    return downloadFile(this.#target(), from, to, { ...options, signal });
+  }
+
+  downloadDir(
+    from: string,
+    to: string,
+    signal: AbortSignal,
+    options?: DownloadOptions,
+  ): Promise<{ readonly skipped: readonly string[] }> {
+    return downloadDir(this.#target(), from, to, { ...options, signal });
+  }
+
+  async isAlive(signal: AbortSignal): Promise<boolean> {
+    if (this.#containerId === null) return false;
+    try {
+      const { State } = await this.#inspect(signal);
+      return State.Running && !State.Paused;
+    } catch {
+      return false;
+    }
+  }
+
+  async snapshotProcesses(signal: AbortSignal): Promise<ProcessSnapshot> {
+    return (await this.#control(signal)).snapshot(signal);
+  }
+
+  async killProcesses(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
+    const receipt = await (await this.#control(signal)).kill(keep, signal);
+    // Shells that were open at the snapshot are in `keep`: they end too, by the contract.
+    await this.#closeChannels();
+    return receipt;
+  }
+
+  setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {
+    this.#target();
+    return this.#boot.setNetworkPolicy(policy, signal);
+  }
+
+  service(name: string): ServiceAccess {
+    const target = async (signal: AbortSignal): Promise<ExecTarget> => {
+      const main = this.#target();
+      if (name === 'main') return main;
+      return { ...main, containerId: await this.#boot.serviceContainer(name, signal) };
+    };
+    return {
+      exec: async (request, signal) =>
+        runCommand(await target(signal), { ...request, shell: 'sh' }, signal),
+      downloadFile: async (from, to, signal, options) =>
+        downloadFile(await target(signal), from, to, { ...options, signal }),
+      downloadDir: async (from, to, signal, options) =>
+        downloadDir(await target(signal), from, to, { ...options, signal }),
+      stop: async (signal) => this.#stopContainer((await target(signal)).containerId, signal),
+    };
+  }
+
+  async stop(signal: AbortSignal): Promise<void> {
+    if (this.#containerId === null) return;
+    for (const id of await this.#boot.containers(signal)) await this.#stopContainer(id, signal);
+    await this.#closeChannels();
+  }
+
+  destroy(options: { readonly deadlineMs?: number } = {}): Promise<DestroyReceipt> {
+    this.#destroying ??= this.#destroy(options.deadlineMs ?? defaultDestroyMs).catch(
+      (error: unknown) => {
+        this.#destroying = null; // a later call tries again
+        throw error;
+      },
+    );
+    return this.#destroying;
+  }
+
+  async #destroy(deadlineMs: number): Promise<DestroyReceipt> {
+    const began = performance.now();
+    if (this.#booting !== null)
+      await Promise.race([this.#booting.catch(() => undefined), delay(deadlineMs / 2)]);
+    const left = deadlineMs - (performance.now() - began);
+    const receipt = await removeSandbox(this.#parts.engine, this.name, { deadlineMs: left });
+    await this.#boot.release();
+    await this.#closeChannels();
+    return { ...receipt, durationMs: performance.now() - began };
+  }
+
+  /** The sandbox is up when a command has run in it, not when the engine says so. */
+  async #proveUp(signal: AbortSignal): Promise<void> {
+    try {
+      const result = await runCommand(
+        this.#target(),
+        { command: ':', shell: 'sh', user: 0, cwd: '/', timeoutMs: 60_000 },
+        signal,
+      );
+      if (result.exitCode !== 0) throw new Error(`a shell ended with ${result.exitCode}`);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new RolloutError(
+        'ENVIRONMENT_START_FAILED',
+        'the container does not stay up or runs no commands',
+        {
+          phase: 'environment',
+          cause: error,
+          retryable: false,
+          detail: await this.#logTail(signal),
+          remedy:
+            'Check that the image has "sh" and that its ENTRYPOINT runs the command it is given.',
+        },
+      );
+    }
+  }
+
+  async #control(signal: AbortSignal): Promise<ProcessControl> {
+    const target = this.#target();
+    if (this.#processes !== null) return this.#processes;
+    const { State } = await this.#inspect(signal);
+    if (!State.Running)
+      throw new RolloutError('ENVIRONMENT_LOST', 'the container does not run', {
+        phase: 'agent-stop',
+      });
+    const folder =
+      process.getuid?.() === 0 ? await cgroupFolder(State.Pid, target.containerId) : null;
+    this.#processes =
+      folder === null
+        ? new NamespaceControl(target, this.#spec.limits.pids)
+        : new CgroupControl(target, { folder, initPid: State.Pid });
+    return this.#processes;
+  }
+
+  async #inspect(signal: AbortSignal): Promise<ContainerDetails> {
+    const { engine, containerId } = this.#target();
+    try {
+      const path = `/containers/${containerId}/json`;
+      return containerDetails.parse(await engine.json({ method: 'GET', path, signal }));
+    } catch (error) {
+      signal.throwIfAborted();
+      throw engineFailure(error, {
+        code: 'ENVIRONMENT_LOST',
+        phase: 'environment',
+        what: 'looking at the container',
+        isRunning: true,
+      });
+    }
+  }
+
+  async #stopContainer(containerId: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#parts.engine.json({
+        method: 'POST',
+        path: `/containers/${containerId}/stop`,
+        query: { t: 1 },
+        signal,
+      });
+    } catch (error) {
+      if (error instanceof EngineError && (error.status === 304 || error.status === 404)) return;
+      signal.throwIfAborted();
+      throw engineFailure(error, {
+        code: 'ENVIRONMENT_LOST',
+        phase: 'environment',
+        what: 'stopping the container',
+      });
+    }
+  }
+
+  async #closeChannels(): Promise<void> {
+    const open = [...this.#channels];
+    this.#channels.clear();
+    await Promise.all(open.map(async (channel) => channel.close()));
+  }
+
+  async #logTail(signal: AbortSignal): Promise<string> {
+    try {
+      const { engine, containerId } = this.#target();
+      const answer = await engine.stream({
+        method: 'GET',
+        path: `/containers/${containerId}/logs`,
+        query: { stdout: 1, stderr: 1, tail: 20 },
+        signal,
+      });
+      const chunks: Buffer[] = [];
+      for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+      const text = Buffer.concat(chunks).toString('utf8');
+      // Each line begins with a frame header of control characters.
+      return text.replaceAll(/[^\P{Cc}\n]/gu, '').slice(-4000);
+    } catch {
+      return '';
+    }
+  }
+
+  #target(): ExecTarget {
+    const containerId = this.#containerId;
+    if (containerId === null || this.#destroying !== null)
+      throw new RolloutError(
+        'ENVIRONMENT_LOST',
+        containerId === null ? 'the sandbox has not been started' : 'the sandbox is being removed',
+        { phase: 'environment', retryable: false },
+      );
+    return { engine: this.#parts.engine, containerId };
+  }
+}
+
+/** Waits for work that goes on when the signal fires: only the waiting ends. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  using link = new LinkedAbort([signal]);
+  const stopped = Promise.withResolvers<never>();
+  const onAbort = (): void => stopped.reject(signal.reason as Error);
+  link.signal.addEventListener('abort', onAbort, { once: true });
+  if (link.signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    link.signal.removeEventListener('abort', onAbort);
+  }
+}

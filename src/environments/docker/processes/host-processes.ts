@@ -1,0 +1,78 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import path from 'node:path';
+
+/** A process of a container as the host sees it. */
+export interface HostProcess {
+  readonly pid: number;
+  readonly parent: number;
+  readonly startTicks: number;
+  readonly isZombie: boolean;
+}
+
+const cgroupRoot = '/sys/fs/cgroup';
+
+/**
+ * The folders in which a container's processes are listed, or null when this process does not see them (a remote daemon, a virtual
+ * machine, another pid namespace). They are read from the container's first process and must carry the container's id.
+ */
+export async function cgroupFolder(initPid: number, containerId: string): Promise<string | null> {
+  const lines = (await readFile(`/proc/${initPid}/cgroup`, 'utf8').catch(() => '')).split('\n');
+  const memberships = lines.map((line) => /^\d+:([^:]*):(.*)$/.exec(line));
+  for (const wanted of ['pids', 'freezer', 'memory', 'name=systemd', '']) {
+    const found = memberships.find((match) => match?.[1]?.split(',').includes(wanted) === true);
+    const below = found?.[2];
+    if (below?.includes(containerId) !== true) continue;
+    const controller = wanted.replace(/^name=/, '');
+    for (const folder of controller === '' ? ['', 'unified'] : [controller]) {
+      const candidate = path.join(cgroupRoot, folder, below);
+      const procs = await readFile(path.join(candidate, 'cgroup.procs'), 'utf8').catch(() => '');
+      if (procs.split('\n').includes(String(initPid))) return candidate;
+    }
+  }
+  return null;
+}
+
+/** Every process in a cgroup and those below it. A cgroup that is gone holds none. */
+export async function processesIn(folder: string): Promise<readonly HostProcess[]> {
+  const pids = new Set<number>();
+  await collectPids(folder, pids);
+  const found = await Promise.all([...pids].map(readProcess));
+  return found.filter((entry) => entry !== null);
+}
+
+async function collectPids(folder: string, into: Set<number>): Promise<void> {
+  const procs = await readFile(path.join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
+  for (const line of procs.split('\n')) if (line !== '' && line !== '0') into.add(Number(line));
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries)
+    if (entry.isDirectory()) await collectPids(path.join(folder, entry.name), into);
+}
+
+/** Pids of the host that live in the same pid namespace as `initPid`; null when namespaces cannot be read. */
+export async function pidsInNamespaceOf(initPid: number): Promise<readonly number[] | null> {
+  const wanted = await readlink(`/proc/${initPid}/ns/pid`).catch(() => null);
+  if (wanted === null) return null;
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const namespaces = await Promise.all(
+    pids.map(async (pid) => readlink(`/proc/${pid}/ns/pid`).catch(() => null)),
+  );
+  return pids.filter((_pid, index) => namespaces[index] === wanted);
+}
+
+export async function readProcess(pid: number): Promise<HostProcess | null> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  // The name in parentheses may hold anything, also parentheses: fields are counted from behind it.
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (fields === undefined) return null;
+  return {
+    pid,
+    parent: Number(fields[1]),
+    startTicks: Number(fields[19]),
+    isZombie: fields[0] === 'Z' || fields[0] === 'X',
+  };
+}
+
+export async function commandLine(pid: number): Promise<string> {
+  const raw = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return raw.replace(/\0$/, '').replaceAll('\0', ' ');
+}

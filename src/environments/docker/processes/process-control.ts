@@ -1,0 +1,14 @@
+import type { KillReceipt, ProcessSnapshot } from '../../environment.ts';
+
+/** Looks for the processes of one container and kills those that are not to be kept. */
+export interface ProcessControl {
+  snapshot(signal: AbortSignal): Promise<ProcessSnapshot>;
+  /** AGENT_NOT_STOPPED when something outside `keep` is still alive at the end. */
+  kill(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt>;
+}
+
+/** The command that keeps a container up. Its process, and what leads from init to it, is never killed. */
+export const keepAliveCommand = 'sleep infinity';
+
+/** How long killing goes on before it is given up. */
+export const killLimitMs = 15_000;
