@@ -1,0 +1,93 @@
+/**
+ * The conformance suite of the environment port: every adapter, the fake included, runs the same cases and prints their list. A case
+ * whose capability the adapter does not declare is declined, not passed; `declines` of the adapter says which may be.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { ConformanceAdapter, ConformanceCase } from './environment/adapter.ts';
+import { SuiteBench } from './environment/bench.ts';
+import { environmentCases } from './environment/cases/all.ts';
+
+export type { ConformanceAdapter, Probes } from './environment/adapter.ts';
+
+type Result = 'passed' | 'declined' | 'failed';
+
+export function environmentSuite(adapter: ConformanceAdapter): void {
+  const results = new Map<string, Result>();
+  describe(`environment conformance: ${adapter.kind}`, { concurrency: 1 }, () => {
+    let bench: SuiteBench | null = null;
+    let leftBefore: readonly string[] = [];
+
+    before(async () => {
+      leftBefore = await adapter.leftovers();
+      bench = await SuiteBench.open(adapter);
+    });
+
+    test('case ids are unique, and every decline names a capability or a case', () => {
+      const ids = environmentCases.map(({ id }) => id);
+      assert.deepEqual(ids, [...new Set(ids)]);
+      const known = new Set<string>([...ids, ...Object.keys(bench!.provider.capabilities)]);
+      assert.deepEqual(
+        adapter.declines.filter((name) => !known.has(name)),
+        [],
+      );
+    });
+
+    for (const testCase of environmentCases)
+      test(`${testCase.id}: ${testCase.title}`, async (t) => {
+        results.set(testCase.id, 'failed');
+        assert.ok(bench, 'the provider did not open');
+        const result = await runCase(testCase, { adapter, bench });
+        results.set(testCase.id, result);
+        if (result === 'declined') t.skip('declined');
+      });
+
+    test('suite.no-leftovers: nothing of the suite is left on the machine', async () => {
+      results.set('suite.no-leftovers', 'failed');
+      await bench?.[Symbol.asyncDispose]();
+      bench = null;
+      const left = await adapter.leftovers();
+      assert.deepEqual(
+        left.filter((item) => !leftBefore.includes(item)),
+        [],
+      );
+      results.set('suite.no-leftovers', 'passed');
+    });
+
+    after(async () => {
+      await bench?.[Symbol.asyncDispose]();
+      print(adapter.kind, results);
+    });
+  });
+}
+
+async function runCase(
+  testCase: ConformanceCase,
+  { adapter, bench }: { readonly adapter: ConformanceAdapter; readonly bench: SuiteBench },
+): Promise<Result> {
+  const { needs } = testCase;
+  if (needs !== undefined) {
+    const isDeclared = bench.provider.capabilities[needs];
+    const mayDecline = adapter.declines.includes(needs);
+    assert.ok(isDeclared || mayDecline, `${adapter.kind} may not decline ${needs}`);
+    assert.ok(!isDeclared || !mayDecline, `${needs} is listed as declined but declared`);
+    if (!isDeclared) return 'declined';
+  }
+  if (!adapter.declines.includes(testCase.id)) {
+    await bench.run(testCase);
+    return 'passed';
+  }
+  await assert.rejects(
+    bench.run({ ...testCase, limitMs: 3_000 }),
+    `${testCase.id} is listed as declined but passes`,
+  );
+  return 'declined';
+}
+
+function print(kind: string, results: ReadonlyMap<string, Result>): void {
+  const count = (wanted: Result): number =>
+    [...results.values()].filter((result) => result === wanted).length;
+  const lines = [...results].map(([id, result]) => `${kind}  ${result.padEnd(8)}  ${id}`);
+  const sum = `${results.size} cases, ${count('passed')} passed, ${count('declined')} declined, ${count('failed')} failed`;
+  console.log([`environment conformance of ${kind}`, ...lines, `${kind}: ${sum}`].join('\n'));
+}

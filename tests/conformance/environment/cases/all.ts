@@ -1,0 +1,28 @@
+import type { ConformanceCase } from '../adapter.ts';
+import { composeCases } from './compose.ts';
+import { controlCases } from './control.ts';
+import { downloadCases } from './download.ts';
+import { execCases } from './exec.ts';
+import { imageCases } from './images.ts';
+import { isolationCases } from './isolation.ts';
+import { killCases } from './kill.ts';
+import { lifecycleCases } from './lifecycle.ts';
+import { limitCases } from './limits.ts';
+import { networkCases } from './network.ts';
+import { startCases } from './start.ts';
+import { uploadCases } from './upload.ts';
+
+export const environmentCases: readonly ConformanceCase[] = [
+  ...startCases,
+  ...execCases,
+  ...controlCases,
+  ...uploadCases,
+  ...downloadCases,
+  ...killCases,
+  ...limitCases,
+  ...isolationCases,
+  ...networkCases,
+  ...imageCases,
+  ...lifecycleCases,
+  ...composeCases,
+];
