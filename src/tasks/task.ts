@@ -100,6 +100,8 @@ export interface TaskPackage {
   readonly name: string;
   readonly version: string | null;
   readonly description: string;
+  readonly authors: readonly { readonly name: string; readonly email: string | null }[];
+  readonly keywords: readonly string[];
 }
 
 export interface Task {

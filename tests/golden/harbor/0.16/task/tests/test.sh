@@ -1,0 +1,2 @@
+#!/bin/bash
+grep -qx done /app/answer.txt && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt
