@@ -3,7 +3,8 @@
  * package of the next Debian release, unpacked into Slipway's cache. The machine's apt sources stay as they are.
  */
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { aptInstall, candidate, debianKeyring, debianMirrors, hasApt, rootPrefix } from './apt.js';
 import { cacheDir } from './cache-dir.js';
@@ -79,10 +80,18 @@ async function unpackFrom(mirror) {
     await succeed('dpkg-deb', ['-x', join(work, archive ?? ''), join(work, 'root')]);
     await mkdir(join(composeConfigDir(), 'cli-plugins'), { recursive: true });
     const unpacked = join(work, 'root/usr/libexec/docker/cli-plugins/docker-compose');
+    await linkLogins();
     await rename(unpacked, unpackedPlugin());
   } finally {
     await rm(work, { recursive: true, force: true });
   }
+}
+
+/** Whoever names our folder in DOCKER_CONFIG keeps the registry logins of the user's own one. */
+async function linkLogins() {
+  const link = join(composeConfigDir(), 'config.json');
+  await rm(link, { force: true });
+  await symlink(join(homedir(), '.docker', 'config.json'), link);
 }
 
 /**

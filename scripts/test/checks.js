@@ -9,6 +9,7 @@ export const checks = [
   { name: 'format', program: 'prettier', argv: ['--check', '.'] },
   { name: 'lint', program: 'eslint', argv: ['.', '--max-warnings', '0'] },
   { name: 'types', program: 'tsc', argv: ['--noEmit'] },
+  { name: 'script-types', program: 'tsc', argv: ['-p', 'scripts'] },
 ];
 
 /** @param {(typeof checks)[number]} check @returns {Promise<import('./tally.js').Tally>} */
