@@ -87,7 +87,7 @@ function readOutput(
     };
     socket.on('data', (chunk: Buffer) => frames.write(chunk));
     socket.on('error', () => socket.destroy()); // a cut connection ends like a finished one; the exit code tells them apart
-    socket.once('end', () => socket.end());
+    socket.once('end', () => socket.destroy()); // input that the process did not read is dropped
     socket.once('close', finish);
   });
 }
