@@ -44,9 +44,14 @@ export function compareBytes(left: string, right: string): number {
 /** Streams a file into a hash. Returns how many bytes it had. */
 export async function hashInto(hash: Hash, file: string, signal: AbortSignal): Promise<number> {
   let sizeBytes = 0;
-  for await (const chunk of createReadStream(file, { signal }) as AsyncIterable<Buffer>) {
-    hash.update(chunk);
-    sizeBytes += chunk.length;
+  try {
+    for await (const chunk of createReadStream(file, { signal }) as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      sizeBytes += chunk.length;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
   }
   return sizeBytes;
 }

@@ -49,7 +49,7 @@ async function readExtra(file: string, index: number, signal: AbortSignal): Prom
 /** A text file with line ends as `\n`. Throws what reading throws, and TypeError for bytes that are not UTF-8. */
 export async function readInstructionText(file: string, signal: AbortSignal): Promise<string> {
   const bytes = await readFile(file, { signal });
-  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   return text.replace(/\r\n?/g, '\n');
 }
 

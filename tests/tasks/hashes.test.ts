@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { RolloutError } from '../../src/core/errors.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import { contentFiles, contentHash } from '../../src/tasks/content-hash.ts';
 import { environmentContentHash } from '../../src/tasks/environment-content-hash.ts';
@@ -90,10 +91,15 @@ describe('the content hash', () => {
     assert.equal(await contentHash(task.dir, never), contentDigest);
   });
 
-  it('stops when its signal fires', async () => {
+  it('and the checksum stop when their signal fires, with its reason', async () => {
     await using task = await taskFolder(files);
-    const reason = new Error('stop');
-    await assert.rejects(contentHash(task.dir, AbortSignal.abort(reason)));
+    const reason = new RolloutError('CANCELLED', 'stopped', { phase: 'resolve' });
+    const controller = new AbortController();
+    await writeFile(path.join(task.dir, 'tests', 'large'), Buffer.alloc(32_000_000));
+    const hashes = [contentHash, taskChecksum].map((hash) => hash(task.dir, controller.signal));
+    setImmediate(() => controller.abort(reason));
+    for (const hash of hashes) await assert.rejects(hash, reason);
+    await assert.rejects(contentHash(task.dir, AbortSignal.abort(reason)), reason);
   });
 });
 
