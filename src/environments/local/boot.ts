@@ -1,0 +1,115 @@
+/** The stages from "image ready" to "commands can run". */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RolloutError } from '../../core/errors.ts';
+import type { EnvironmentSpec } from '../environment.ts';
+import { mountLimitedDisk } from './disk-quota.ts';
+import type { StoredImage } from './images/image-store.ts';
+import type { Machine } from './machine.ts';
+import { networkFiles, planNetwork } from './network-plan.ts';
+import { SandboxNetwork } from './network/sandbox-network.ts';
+import { makePrivateDir, type CompiledLocalOptions } from './options.ts';
+import { SandboxProcesses } from './processes/sandbox-processes.ts';
+import { Sandbox } from './sandbox.ts';
+import type { SandboxFolder } from './sandbox-folder.ts';
+import { hostnameOf, ociSandbox } from './sandbox-plan.ts';
+
+export interface BootRequest {
+  readonly spec: EnvironmentSpec;
+  readonly image: StoredImage;
+  readonly folder: SandboxFolder;
+  readonly machine: Machine;
+  readonly options: CompiledLocalOptions;
+}
+
+/** How long an ENTRYPOINT is watched for ending at once. */
+const entrypointMs = 150;
+
+/** ENVIRONMENT_START_FAILED, CAPABILITY_UNSUPPORTED, DISK_FULL. What is half made is removed by name. */
+export async function bootSandbox(request: BootRequest, signal: AbortSignal): Promise<Sandbox> {
+  const { spec, image, folder, machine, options } = request;
+  const networkKind = planNetwork(spec, machine, options);
+  const network =
+    networkKind === 'host'
+      ? null
+      : new SandboxNetwork({
+          folder,
+          policy: spec.network,
+          later: spec.laterNetworks,
+          hostEndpoint: spec.hostEndpoint,
+        });
+  await makeFolder(request, signal);
+  writeEtc(folder, networkFiles(hostnameOf(spec), networkKind));
+  const extraCaBundle = spec.extraCaBundle ?? options.extraCaBundle;
+  const input = {
+    ...{ spec, image, folder, extraCaBundle },
+    network: networkKind,
+    networkVariables: network?.variables ?? [],
+  };
+  const sandbox = ociSandbox(input, machine);
+  const initPid = await machine.runtime.start({ folder, image, sandbox }, signal);
+  if (image.config.entrypoint.length > 0) await watchEntrypoint(folder, initPid, signal);
+  const started = new Sandbox({
+    initPid,
+    network,
+    processes: new SandboxProcesses(initPid, {
+      cgroup: machine.cgroups?.group(spec.name) ?? null,
+      hasNamespace: machine.runtime.abilities.pidNamespace,
+    }),
+    commands: { spec, image, folder, runtime: machine.runtime, extraCaBundle },
+  });
+  try {
+    await network?.attach(initPid, signal);
+  } catch (error) {
+    await started.release();
+    throw error;
+  }
+  return started;
+}
+
+/** The labels come first: from then on a cleaning finds the sandbox whatever happens. */
+async function makeFolder({ spec, folder }: BootRequest, signal: AbortSignal): Promise<void> {
+  if (existsSync(folder.dir)) throw nameTaken(spec.name);
+  makePrivateDir(folder.dir);
+  writeFileSync(folder.labels, JSON.stringify({ name: spec.name, labels: spec.labels }));
+  mkdirSync(folder.disk);
+  mkdirSync(folder.rootfs);
+  if (spec.limits.storageMb !== null) await mountLimitedDisk(folder, spec.limits.storageMb, signal);
+  for (const dir of [folder.upper, folder.work, folder.etc]) mkdirSync(dir, { mode: 0o755 });
+}
+
+function writeEtc(folder: SandboxFolder, files: Readonly<Record<string, string>>): void {
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(path.join(folder.etc, name), content, { mode: 0o644 });
+}
+
+async function watchEntrypoint(
+  folder: SandboxFolder,
+  initPid: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const until = performance.now() + entrypointMs;
+  while (performance.now() < until) {
+    if (!existsSync(`/proc/${initPid}/root/proc`)) throw entrypointEnded(folder);
+    await delay(15, undefined, { signal });
+  }
+}
+
+function entrypointEnded(folder: SandboxFolder): RolloutError {
+  return new RolloutError('ENVIRONMENT_START_FAILED', "the image's ENTRYPOINT ended at once", {
+    phase: 'environment',
+    retryable: false,
+    field: 'environment/Dockerfile',
+    detail: readFileSync(folder.initLog, 'utf8').slice(-4096),
+    remedy: 'Make it run the command that it is given (`exec "$@"`), or leave it out.',
+  });
+}
+
+function nameTaken(name: string): RolloutError {
+  return new RolloutError('ENVIRONMENT_START_FAILED', `a sandbox ${name} exists already`, {
+    phase: 'environment',
+    retryable: false,
+    remedy: 'Remove it with `slipway cleanup`, or use another name.',
+  });
+}

@@ -1,0 +1,188 @@
+/** Commands and control channels of one running sandbox: who runs them, with which variables, and which are still open. */
+import { closeSync, constants, readFileSync } from 'node:fs';
+import { RolloutError } from '../../../core/errors.ts';
+import type {
+  ControlChannel,
+  EnvironmentSpec,
+  ExecRequest,
+  ExecResult,
+} from '../../environment.ts';
+import { ShellChannel } from '../../shared/shell-channel.ts';
+import { SandboxRoot } from '../files/sandbox-root.ts';
+import { lookUpUser, type AccountFiles, type ImageUser } from '../image-user.ts';
+import type { StoredImage } from '../images/image-store.ts';
+import type { SandboxProcess } from '../runtime/oci-config.ts';
+import type { SandboxCommand, SandboxRuntime } from '../runtime/runtime.ts';
+import type { SandboxFolder } from '../sandbox-folder.ts';
+import { mergedVariables, sandboxVariables, withHome, workdirOf } from '../sandbox-plan.ts';
+import { commandArguments, finishCommand, type Shells } from './exec.ts';
+import { runningShell } from './running-shell.ts';
+
+export interface SandboxCommandsOptions {
+  readonly spec: EnvironmentSpec;
+  readonly image: StoredImage;
+  readonly folder: SandboxFolder;
+  readonly runtime: SandboxRuntime;
+  readonly extraCaBundle: string | null;
+  /** The sandbox's root as the host sees it now. */
+  readonly rootPath: () => string;
+  readonly networkVariables: () => readonly string[];
+  readonly isAlive: () => boolean;
+}
+
+type ExecUser = string | number | null | undefined;
+
+export class SandboxCommands {
+  readonly #options: SandboxCommandsOptions;
+  readonly #channels = new Set<ControlChannel>();
+  readonly #open = new Set<SandboxCommand>();
+  #shells: Shells | null = null;
+
+  constructor(options: SandboxCommandsOptions) {
+    this.#options = options;
+  }
+
+  async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
+    signal.throwIfAborted();
+    const args = commandArguments(request.command, this.#findShells());
+    const running = this.#start(
+      { args, cwd: request.cwd, env: request.env, user: request.user },
+      { hasInput: request.stdin !== undefined },
+    );
+    return finishCommand(running, request, { signal, isAlive: this.#options.isAlive });
+  }
+
+  openControl(options: {
+    readonly user?: string | number | null;
+    readonly signal: AbortSignal;
+  }): ControlChannel {
+    options.signal.throwIfAborted();
+    const running = this.#start(
+      { args: [this.#findShells().command], user: options.user },
+      { hasInput: true },
+    );
+    const shell = runningShell(running, this.#options.folder.name);
+    const channel = new ShellChannel(shell, { defaultCwd: this.#workdir });
+    this.#channels.add(channel);
+    void shell.ended.then(() => this.#channels.delete(channel));
+    return channel;
+  }
+
+  async closeChannels(): Promise<void> {
+    await Promise.all([...this.#channels].map((channel) => channel.close()));
+  }
+
+  /** Ends every program of the host that still carries a command. The commands themselves end with the sandbox. */
+  abandon(): void {
+    for (const { child } of this.#open) {
+      child.kill('SIGKILL');
+      for (const stream of child.stdio) stream?.destroy();
+    }
+  }
+
+  #start(
+    wanted: {
+      readonly args: readonly string[];
+      readonly cwd?: string | null | undefined;
+      readonly env?: Readonly<Record<string, string>> | undefined;
+      readonly user?: ExecUser;
+    },
+    options: { readonly hasInput: boolean },
+  ): SandboxCommand {
+    const user = this.#user(wanted.user);
+    const process: SandboxProcess = {
+      args: wanted.args,
+      cwd: wanted.cwd ?? this.#workdir,
+      env: withHome(this.#variables(wanted.env ?? {}), user),
+      user,
+    };
+    for (const text of [...process.args, ...process.env, process.cwd]) rejectNul(text);
+    const running = this.#options.runtime.command(this.#options.folder, process, options);
+    this.#open.add(running);
+    running.child.once('close', () => this.#open.delete(running));
+    return running;
+  }
+
+  #variables(own: Readonly<Record<string, string>>): readonly string[] {
+    const { networkVariables, ...rest } = this.#options;
+    return mergedVariables([
+      ...sandboxVariables({ ...rest, networkVariables: networkVariables() }),
+      ...Object.entries(own).map(([name, value]) => `${name}=${value}`),
+    ]);
+  }
+
+  get #workdir(): string {
+    return workdirOf(this.#options.spec, this.#options.image);
+  }
+
+  #user(wanted: ExecUser): ImageUser {
+    return lookUpUser(wanted ?? this.#options.image.config.user, this.#accounts());
+  }
+
+  /** Read anew each time: a task may add users while it is set up. */
+  #accounts(): AccountFiles {
+    const root = new SandboxRoot(this.#options.rootPath());
+    return { passwd: readText(root, '/etc/passwd'), group: readText(root, '/etc/group') };
+  }
+
+  /** Found once, on the image's own PATH. */
+  #findShells(): Shells {
+    if (this.#shells !== null) return this.#shells;
+    const root = new SandboxRoot(this.#options.rootPath());
+    const search = this.#variables({}).find((one) => one.startsWith('PATH=')) ?? 'PATH=';
+    const folders = search.slice('PATH='.length).split(':');
+    const find = (name: string): string | null =>
+      folders
+        .filter((folder) => folder.startsWith('/'))
+        .map((folder) => `${folder}/${name}`)
+        .find((file) => exists(root, file)) ?? null;
+    const sh = find('sh');
+    const bash = find('bash');
+    const command = bash ?? sh;
+    if (command === null)
+      throw new RolloutError('EXEC_FAILED', 'the image has neither bash nor sh', {
+        phase: 'environment',
+        retryable: false,
+        remedy: 'Use an image with a shell.',
+      });
+    this.#shells = { command, waiting: sh ?? command };
+    return this.#shells;
+  }
+}
+
+const maxAccountBytes = 4 * 1024 * 1024;
+
+function readText(root: SandboxRoot, file: string): string {
+  try {
+    using place = root.place(file);
+    using entry = place.name === null ? null : place.parent.pin(place.name);
+    if (entry?.stats.isFile() !== true || entry.stats.size > maxAccountBytes) return '';
+    const fd = entry.reopen(constants.O_RDONLY);
+    try {
+      return readFileSync(fd, 'utf8');
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return ''; // no such file: numeric users only
+  }
+}
+
+function exists(root: SandboxRoot, file: string): boolean {
+  try {
+    using place = root.place(file);
+    using entry = place.name === null ? null : place.parent.pin(place.name);
+    return entry !== null;
+  } catch {
+    return false;
+  }
+}
+
+function rejectNul(text: string): void {
+  if (!text.includes('\0')) return;
+  throw new RolloutError('EXEC_FAILED', 'a command or variable holds a NUL byte', {
+    phase: 'environment',
+    retryable: false,
+    remedy: 'Upload binary content as a file.',
+  });
+}

@@ -1,0 +1,130 @@
+import { spawn, type SpawnOptions } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+
+/** A program of the host, run to its end. Values that are secret go into `environment` or `input`, never into `args`. */
+export interface HostCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd?: string;
+  /** Replaces the whole process environment; absent = this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Bytes or a stream for standard input; absent = empty. */
+  readonly input?: Uint8Array | Readable;
+  /** Receives each line of both streams. */
+  readonly onLine?: (line: string) => void;
+}
+
+export interface HostCommandResult {
+  /** 128 + signal number is not imitated: null when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  /** The last 64 KiB. */
+  readonly stderr: string;
+}
+
+const tailBytes = 64 * 1024;
+const stdoutLimit = 16 * 1024 * 1024;
+
+/**
+ * Runs the program; a non-zero exit is a result. When `signal` fires its process group is killed and the call rejects with the
+ * reason, after the program has ended. Rejects with the system's error when it cannot be started.
+ */
+export async function runHostCommand(
+  command: HostCommand,
+  signal: AbortSignal,
+): Promise<HostCommandResult> {
+  signal.throwIfAborted();
+  const options: SpawnOptions = {
+    stdio: [command.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    detached: true, // its own process group, so that the whole of it can be killed
+    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    ...(command.environment === undefined ? {} : { env: command.environment }),
+  };
+  const child = spawn(command.file, command.args, options);
+  const kill = (): void => {
+    if (child.pid !== undefined) killGroup(child.pid);
+  };
+  signal.addEventListener('abort', kill, { once: true });
+  let stdout = '';
+  let stderr = '';
+  const lines = [lineSplitter(command.onLine), lineSplitter(command.onLine)];
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    if (stdout.length < stdoutLimit) stdout += text;
+    lines[0]?.(text);
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-tailBytes);
+    lines[1]?.(text);
+  });
+  feed(command.input, child.stdin);
+  try {
+    const exitCode = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code) => resolve(code));
+    });
+    signal.throwIfAborted();
+    return { exitCode, stdout, stderr };
+  } finally {
+    signal.removeEventListener('abort', kill);
+  }
+}
+
+function feed(input: Uint8Array | Readable | undefined, stdin: NodeJS.WritableStream | null): void {
+  if (stdin === null || input === undefined) return;
+  stdin.on('error', () => undefined); // a program that stops reading says so by its exit code
+  if (input instanceof Uint8Array) stdin.end(input);
+  else input.pipe(stdin);
+}
+
+function lineSplitter(onLine: ((line: string) => void) | undefined): (text: string) => void {
+  let rest = '';
+  return (text) => {
+    if (onLine === undefined) return;
+    const parts = (rest + text).split('\n');
+    rest = parts.pop() ?? '';
+    for (const part of parts) onLine(part);
+  };
+}
+
+/** SIGKILLs a process group; one that has already ended is fine. */
+export function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // it has ended
+    }
+  }
+}
+
+const systemFolders = [
+  '/usr/local/sbin',
+  '/usr/local/bin',
+  '/usr/sbin',
+  '/usr/bin',
+  '/sbin',
+  '/bin',
+];
+
+/** Absolute path of a program, on PATH or in the system's folders (which a user's PATH may lack); null when absent. */
+export function findProgram(
+  name: string,
+  searchPath: string | undefined = process.env['PATH'],
+): string | null {
+  const folders = [...(searchPath ?? '').split(':'), ...systemFolders];
+  for (const folder of folders) {
+    if (!path.isAbsolute(folder)) continue;
+    const file = path.join(folder, name);
+    try {
+      accessSync(file, constants.X_OK);
+      return file;
+    } catch {
+      continue;
+    }
+  }
+  return null;
+}

@@ -1,0 +1,220 @@
+/**
+ * buildah, driven with a storage of our own so that the user's images stay as they are. It builds Dockerfiles, pulls from registries
+ * and takes archives in; results leave it as an uncompressed OCI layout, from which our store unpacks them.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync, statfsSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { RolloutError } from '../../../core/errors.ts';
+import { LinkedAbort } from '../../../core/linked-abort.ts';
+import { caVariables } from '../extra-ca.ts';
+import { findProgram, runHostCommand, type HostCommandResult } from '../host-command.ts';
+
+export type OnLine = (line: string) => void;
+
+export interface BuildRequest {
+  readonly contextDir: string;
+  /** Name of the result in buildah's storage. */
+  readonly name: string;
+  readonly extraCaBundle: string | null;
+  readonly onLine: OnLine;
+}
+
+const overlayFs = 0x794c7630;
+const logLines = 80;
+
+export class Buildah {
+  readonly #dir: string;
+  readonly #program: string | null;
+  #prepared: Promise<void> | null = null;
+
+  /** @param dir Folder for storage and settings. */
+  constructor(dir: string, program: string | null = findProgram('buildah')) {
+    this.#dir = dir;
+    this.#program = program;
+  }
+
+  get isInstalled(): boolean {
+    return this.#program !== null;
+  }
+
+  async has(reference: string, signal: AbortSignal): Promise<boolean> {
+    const result = await this.#run(
+      ['inspect', '--type', 'image', '--format', '{{.FromImageID}}', reference],
+      { signal },
+    );
+    return result.exitCode === 0;
+  }
+
+  /** Takes an archive in and gives its image a name. */
+  async load(archive: string, reference: string, signal: AbortSignal): Promise<void> {
+    const pulled = await this.#run(['pull', '--quiet', `docker-archive:${archive}`], { signal });
+    const id = pulled.stdout.trim().split('\n').at(-1) ?? '';
+    if (pulled.exitCode !== 0 || id === '') throw loadFailed(archive, pulled);
+    const tagged = await this.#run(['tag', id, reference], { signal });
+    if (tagged.exitCode !== 0) throw loadFailed(archive, tagged);
+  }
+
+  /**
+   * Pulls from a registry. False when none answers: copying has not begun after `startMs`, or the connection failed, or the image is not
+   * there.
+   */
+  async pull(
+    reference: string,
+    options: { readonly startMs: number; readonly signal: AbortSignal; readonly onLine: OnLine },
+  ): Promise<boolean> {
+    using attempt = new LinkedAbort([options.signal]);
+    const silence = setTimeout(() => attempt.abort('no answer'), options.startMs);
+    try {
+      const result = await this.#run(['pull', `docker://${reference}`], {
+        signal: attempt.signal,
+        onLine: (line) => {
+          if (/^(?:Getting image source|Copying)/.test(line)) clearTimeout(silence);
+          options.onLine(line);
+        },
+      });
+      return result.exitCode === 0;
+    } catch (error) {
+      options.signal.throwIfAborted();
+      if (attempt.signal.aborted) return false;
+      throw error;
+    } finally {
+      clearTimeout(silence);
+    }
+  }
+
+  /** IMAGE_BUILD_FAILED with the last lines of the log, or DISK_FULL. */
+  async build(request: BuildRequest, signal: AbortSignal): Promise<void> {
+    const lines: string[] = [];
+    const ca = request.extraCaBundle;
+    const result = await this.#run(
+      [
+        ...['bud', '--layers', '--isolation', 'chroot', '--format', 'oci', '--tag', request.name],
+        ...(ca === null ? [] : ['--volume', `${ca}:${caVariables.file}:ro`]),
+        ...(ca === null ? [] : caVariables.assignments.flatMap((one) => ['--env', one])),
+        ...['--file', path.join(request.contextDir, 'Dockerfile'), request.contextDir],
+      ],
+      {
+        signal,
+        onLine: (line) => {
+          lines.push(line);
+          if (lines.length > logLines) lines.shift();
+          request.onLine(line);
+        },
+      },
+    );
+    if (result.exitCode !== 0) throw buildFailed(lines);
+  }
+
+  /** Writes an image as an OCI layout and hands the folder to `use`; it is removed afterwards. */
+  async exported<T>(
+    reference: string,
+    signal: AbortSignal,
+    use: (layout: string) => Promise<T>,
+  ): Promise<T> {
+    const layout = path.join(this.#dir, 'exports', randomUUID());
+    await mkdir(layout, { recursive: true });
+    try {
+      const result = await this.#run(
+        ['push', '--quiet', '--disable-compression', reference, `oci:${layout}:image`],
+        { signal },
+      );
+      if (result.exitCode !== 0) throw loadFailed(reference, result);
+      return await use(layout);
+    } finally {
+      await rm(layout, { recursive: true, force: true });
+    }
+  }
+
+  async #run(
+    args: readonly string[],
+    options: { readonly signal: AbortSignal; readonly onLine?: OnLine },
+  ): Promise<HostCommandResult> {
+    if (this.#program === null) throw missing();
+    await (this.#prepared ??= this.#prepare());
+    return runHostCommand(
+      {
+        file: this.#program,
+        args: [
+          ...['--root', path.join(this.#dir, 'storage'), '--runroot', path.join(this.#dir, 'run')],
+          ...['--registries-conf', path.join(this.#dir, 'registries.conf')],
+          ...withPolicy(args, path.join(this.#dir, 'policy.json')),
+        ],
+        environment: { ...process.env, STORAGE_DRIVER: this.#driver, BUILDAH_FORMAT: 'oci' },
+        ...(options.onLine === undefined ? {} : { onLine: options.onLine }),
+      },
+      options.signal,
+    );
+  }
+
+  get #driver(): string {
+    return statfsSync(this.#dir).type === overlayFs ? 'vfs' : 'overlay';
+  }
+
+  async #prepare(): Promise<void> {
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    await Promise.all(
+      Object.entries(settings).map(async ([name, content]) => {
+        const file = path.join(this.#dir, name);
+        if (existsSync(file)) return;
+        await writeFile(`${file}.${process.pid}`, content);
+        await rename(`${file}.${process.pid}`, file);
+      }),
+    );
+  }
+}
+
+const settings = {
+  'registries.conf':
+    'unqualified-search-registries = ["docker.io"]\nshort-name-mode = "permissive"\n',
+  'policy.json': '{"default":[{"type":"insecureAcceptAnything"}]}\n',
+} as const;
+
+/** The commands that copy images take a policy for signatures; a machine without one of its own would refuse. */
+function withPolicy(args: readonly string[], policy: string): readonly string[] {
+  const [command = '', ...rest] = args;
+  const copies = ['pull', 'push', 'bud'].includes(command);
+  return copies ? [command, '--signature-policy', policy, ...rest] : args;
+}
+
+function missing(): RolloutError {
+  return new RolloutError(
+    'ENVIRONMENT_UNAVAILABLE',
+    'building or pulling images without Docker needs buildah, which is not installed',
+    {
+      phase: 'environment',
+      remedy: 'Install it (`sudo apt-get install buildah`), or use `--env docker`.',
+    },
+  );
+}
+
+function isDiskFull(text: string): boolean {
+  return /no space left on device/i.test(text);
+}
+
+function buildFailed(lines: readonly string[]): RolloutError {
+  const detail = lines.join('\n');
+  if (isDiskFull(detail))
+    return new RolloutError('DISK_FULL', 'no space left to build an image', {
+      phase: 'environment',
+      detail,
+      remedy: 'Free disk space under the cache folder, then run the job again: it resumes.',
+    });
+  const last = lines.findLast((line) => /error/i.test(line)) ?? lines.at(-1) ?? 'no output';
+  return new RolloutError('IMAGE_BUILD_FAILED', `the Dockerfile does not build: ${last}`, {
+    phase: 'environment',
+    field: 'environment/Dockerfile',
+    detail,
+    remedy: 'Fix the step that the end of the build log names.',
+  });
+}
+
+function loadFailed(what: string, result: HostCommandResult): RolloutError {
+  if (isDiskFull(result.stderr)) return buildFailed([result.stderr]);
+  return new RolloutError('IMAGE_INVALID', `buildah cannot copy ${what}`, {
+    phase: 'environment',
+    detail: result.stderr,
+    remedy: 'Build or save the image again.',
+  });
+}

@@ -1,0 +1,15 @@
+/** What this machine can do for the local environment, found out once by `preflight`. */
+import type { EnvironmentCapabilities } from '../environment.ts';
+import type { CgroupTree } from './cgroups/cgroup-tree.ts';
+import type { SandboxRuntime } from './runtime/runtime.ts';
+
+export interface Machine {
+  readonly runtime: SandboxRuntime;
+  /** null when no cgroup can be written, or the runtime does not join them. */
+  readonly cgroups: CgroupTree | null;
+  /** slirp4netns can be used: public sandboxes get a network of their own. */
+  readonly hasUserNetwork: boolean;
+  /** A static init to reap orphans, absolute; null = a shell of the image does it. */
+  readonly initProgram: string | null;
+  readonly capabilities: EnvironmentCapabilities;
+}

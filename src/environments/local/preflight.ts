@@ -1,0 +1,144 @@
+/** Chooses the runtime and finds out what this machine can do. Says what is missing in words that can be pasted into a shell. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { RolloutError } from '../../core/errors.ts';
+import type { EnvironmentCapabilities } from '../environment.ts';
+import type { CgroupAbilities, CgroupTree } from './cgroups/cgroup-tree.ts';
+import { canLimitDisk } from './disk-quota.ts';
+import { findProgram, runHostCommand } from './host-command.ts';
+import type { Machine } from './machine.ts';
+import type { CompiledLocalOptions, LocalRuntimeName } from './options.ts';
+import { OciRuntime } from './runtime/oci-runtime.ts';
+import { mountEnvironment } from './runtime/overlay.ts';
+import type { SandboxRuntime } from './runtime/runtime.ts';
+
+export interface PreflightRequest {
+  readonly options: CompiledLocalOptions;
+  readonly cgroups: CgroupTree | null;
+  readonly canBuild: boolean;
+}
+
+type Found = SandboxRuntime | { readonly missing: string };
+
+const initPrograms = ['tini-static', 'catatonit', 'docker-init', 'tini'];
+
+/** ENVIRONMENT_UNAVAILABLE when no runtime can be used, with every reason. */
+export async function inspectMachine(
+  request: PreflightRequest,
+  signal: AbortSignal,
+): Promise<Machine> {
+  const runtime = await chooseRuntime(request, signal);
+  const abilities = runtime.abilities.cgroups ? (request.cgroups?.probe() ?? null) : null;
+  const hasUserNetwork = runtime.abilities.network && findProgram('slirp4netns') !== null;
+  return {
+    runtime,
+    cgroups: abilities === null ? null : request.cgroups,
+    hasUserNetwork,
+    initProgram:
+      initPrograms.map((name) => findProgram(name)).find((file) => file !== null) ?? null,
+    capabilities: capabilitiesOf(runtime, {
+      abilities,
+      hasUserNetwork,
+      canBuild: request.canBuild,
+    }),
+  };
+}
+
+function capabilitiesOf(
+  runtime: SandboxRuntime,
+  found: {
+    readonly abilities: CgroupAbilities | null;
+    readonly hasUserNetwork: boolean;
+    readonly canBuild: boolean;
+  },
+): EnvironmentCapabilities {
+  const hasForwarder =
+    runtime.abilities.network &&
+    ['socat', 'nsenter', 'setpriv'].every((name) => findProgram(name) !== null);
+  return {
+    compose: false,
+    cpuLimit: found.abilities?.cpu ?? false,
+    memoryLimit: found.abilities?.memory ?? false,
+    pidsLimit: found.abilities?.pids ?? false,
+    diskQuota: runtime.abilities.diskQuota && canLimitDisk(),
+    gpus: false,
+    tpus: false,
+    users: runtime.abilities.users,
+    noNetwork: runtime.abilities.network,
+    allowlist: hasForwarder,
+    dynamicNetworkPolicy: hasForwarder && found.hasUserNetwork,
+    hostEndpoint: hasForwarder,
+    build: found.canBuild,
+    windows: false,
+  };
+}
+
+async function chooseRuntime(
+  request: PreflightRequest,
+  signal: AbortSignal,
+): Promise<SandboxRuntime> {
+  const wanted = request.options.runtime;
+  const order: readonly Exclude<LocalRuntimeName, 'auto'>[] =
+    wanted === 'auto' ? ['runc', 'crun'] : [wanted];
+  const reasons: string[] = [];
+  for (const name of order) {
+    const found = await find(name, request, signal);
+    if (!('missing' in found)) return found;
+    reasons.push(`${name}: ${found.missing}`);
+  }
+  throw new RolloutError('ENVIRONMENT_UNAVAILABLE', `no sandbox runtime: ${reasons.join('; ')}`, {
+    phase: 'environment',
+    field: 'environment.type',
+    remedy: 'Install one (`sudo apt-get install runc`), or use `--env docker`.',
+  });
+}
+
+async function find(
+  name: Exclude<LocalRuntimeName, 'auto'>,
+  request: PreflightRequest,
+  signal: AbortSignal,
+): Promise<Found> {
+  if (name === 'runc' || name === 'crun') return findOci(name, request, signal);
+  return { missing: 'not available' };
+}
+
+async function findOci(
+  name: 'runc' | 'crun',
+  { options, cgroups }: PreflightRequest,
+  signal: AbortSignal,
+): Promise<Found> {
+  const program = findProgram(name);
+  if (program === null) return { missing: `not installed (\`sudo apt-get install ${name}\`)` };
+  if (process.getuid?.() !== 0) return { missing: 'needs root (run with sudo)' };
+  const refusal = await overlayRefusal(options.stateDir, signal);
+  if (refusal !== null) return { missing: `no overlay on ${options.stateDir}: ${refusal}` };
+  // crun wants one kind of cgroups only; on a hybrid host the second kind is hidden from it.
+  const hidesSecond = name === 'crun' && cgroups?.version === 1;
+  const prefix = hidesSecond
+    ? ['unshare', '-m', 'sh', '-c', 'umount /sys/fs/cgroup/unified; exec "$@"', 'crun']
+    : [];
+  return new OciRuntime({ name, program, prefix });
+}
+
+/** Mounts an overlay in a mount namespace that ends with the attempt; what the system says when it fails. */
+async function overlayRefusal(stateDir: string, signal: AbortSignal): Promise<string | null> {
+  const dir = path.join(stateDir, `probe-${randomUUID()}`);
+  const folders = ['lower', 'upper', 'work', 'root'].map((name) => path.join(dir, name));
+  try {
+    for (const folder of folders) await mkdir(folder, { recursive: true });
+    const script =
+      'cd "$1" && mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work overlay root';
+    const result = await runHostCommand(
+      {
+        file: 'unshare',
+        args: ['--mount', 'sh', '-c', script, 'probe', dir],
+        environment: { PATH: process.env['PATH'], ...mountEnvironment },
+      },
+      signal,
+    );
+    return result.exitCode === 0 ? null : result.stderr.trim();
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,88 @@
+/** The host's processes as /proc shows them. A process is named by pid and start time, so that a reused pid is another process. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+export interface ProcessRow {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly session: number;
+  /** Clock ticks since boot. */
+  readonly startTime: string;
+  /** Ended, but not yet collected by its parent. */
+  readonly isEnded: boolean;
+}
+
+/** `PID:START`. */
+export function processKey(row: Pick<ProcessRow, 'pid' | 'startTime'>): string {
+  return `${row.pid}:${row.startTime}`;
+}
+
+/** null when there is no such process (any more). */
+export function readProcess(pid: number): ProcessRow | null {
+  let line: string;
+  try {
+    line = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  } catch {
+    return null;
+  }
+  // The command's name, in parentheses, may hold anything; fields are counted from behind it.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  const number = (at: number): number => Number(fields[at] ?? Number.NaN);
+  return {
+    pid,
+    parent: number(1),
+    group: number(2),
+    session: number(3),
+    startTime: fields[19] ?? '',
+    isEnded: fields[0] === 'Z' || fields[0] === 'X' || fields[0] === 'x',
+  };
+}
+
+export function allPids(): readonly number[] {
+  return readdirSync('/proc').map(Number).filter(Number.isInteger);
+}
+
+export function allProcesses(): readonly ProcessRow[] {
+  return allPids()
+    .map(readProcess)
+    .filter((row) => row !== null);
+}
+
+/** Identity of a process's pid namespace; null when it has ended or may not be looked at. */
+export function pidNamespaceOf(pid: number): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`);
+  } catch {
+    return null;
+  }
+}
+
+/** Living processes of a pid namespace and of all namespaces made inside it. */
+export function pidNamespaceMembers(namespace: string): readonly ProcessRow[] {
+  const rows = allProcesses();
+  const own = rows.filter((row) => pidNamespaceOf(row.pid) === namespace);
+  return descendants(rows, own).filter((row) => !row.isEnded);
+}
+
+/** The given processes and everything below them. */
+export function descendants(
+  rows: readonly ProcessRow[],
+  roots: readonly ProcessRow[],
+): readonly ProcessRow[] {
+  const byParent = Map.groupBy(rows, (row) => row.parent);
+  const found = new Map(roots.map((row) => [row.pid, row]));
+  for (const row of found.values())
+    // a Map also visits what is added on the way
+    for (const child of byParent.get(row.pid) ?? [])
+      if (!found.has(child.pid)) found.set(child.pid, child);
+  return [...found.values()];
+}
+
+/** SIGKILL; a process that has already ended is fine. */
+export function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has ended
+  }
+}

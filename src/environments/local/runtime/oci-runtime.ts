@@ -1,0 +1,169 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RolloutError } from '../../../core/errors.ts';
+import { findProgram, runHostCommand } from '../host-command.ts';
+import type { SandboxFolder } from '../sandbox-folder.ts';
+import { ociConfig, ociProcess, type SandboxProcess } from './oci-config.ts';
+import { mountEnvironment, overlayOptions, volatileOption } from './overlay.ts';
+import { ProcessDocument } from './process-document.ts';
+import {
+  streamsOf,
+  type SandboxCommand,
+  type SandboxPlan,
+  type SandboxRuntime,
+} from './runtime.ts';
+
+/**
+ * Mounts the root and becomes the runtime, in one process. Its output is the init's output, its death when we die is arranged by
+ * `setpriv`: a runtime that outlived us could finish a sandbox after the cleaning up.
+ */
+const startScript =
+  'mount -t overlay -o "$1" overlay "$2" || exit 90; log=$3; shift 3; exec "$@" >>"$log" 2>&1 </dev/null';
+const mountFailed = 90;
+
+const pidFileMs = 3_000;
+
+export interface OciRuntimeOptions {
+  readonly name: 'runc' | 'crun';
+  readonly program: string;
+  /** Words before the program, for machines where it needs a prepared mount namespace. */
+  readonly prefix: readonly string[];
+}
+
+/** runc or crun, driven directly. */
+export class OciRuntime implements SandboxRuntime {
+  readonly name: 'runc' | 'crun';
+  readonly isolation = 'strict';
+  readonly abilities = {
+    cgroups: true,
+    network: true,
+    pidNamespace: true,
+    users: true,
+    diskQuota: true,
+  };
+  readonly #argv: readonly string[];
+  readonly #dieWithUs: readonly string[];
+
+  constructor(options: OciRuntimeOptions) {
+    this.name = options.name;
+    this.#argv = [...options.prefix, options.program];
+    this.#dieWithUs =
+      findProgram('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL', '--'];
+  }
+
+  async start({ folder, image, sandbox }: SandboxPlan, signal: AbortSignal): Promise<number> {
+    writeFileSync(folder.config, JSON.stringify(ociConfig(sandbox)), { mode: 0o600 });
+    mkdirSync(folder.runtimeRoot, { recursive: true, mode: 0o700 });
+    const words = [
+      ...this.#dieWithUs,
+      ...['sh', '-c', startScript, 'slipway'],
+      ...[overlayOptions(folder, image, volatileOption()), folder.rootfs, folder.initLog],
+      ...[...this.#argv, '--root', folder.runtimeRoot, '--log', folder.runtimeLog, 'run'],
+      ...['--detach', '--bundle', folder.dir, '--pid-file', folder.initPid, folder.name],
+    ];
+    const [file = '', ...args] = words;
+    const result = await runHostCommand(
+      {
+        file,
+        args,
+        cwd: image.layersDir,
+        environment: { PATH: process.env['PATH'], ...mountEnvironment },
+      },
+      signal,
+    );
+    if (result.exitCode !== 0) throw startFailed(folder, result);
+    return Number(readFileSync(folder.initPid, 'utf8'));
+  }
+
+  command(
+    folder: SandboxFolder,
+    sandboxProcess: SandboxProcess,
+    options: { readonly hasInput: boolean },
+  ): SandboxCommand {
+    using document = new ProcessDocument(folder.dir, ociProcess(sandboxProcess));
+    const pidFile = path.join(folder.dir, `command-${randomUUID()}.pid`);
+    const words = [
+      ...this.#argv,
+      ...['--root', folder.runtimeRoot, '--log', folder.runtimeLog, 'exec'],
+      ...[
+        '--process',
+        '/proc/self/fd/4',
+        '--preserve-fds',
+        '1',
+        '--pid-file',
+        pidFile,
+        folder.name,
+      ],
+    ];
+    const [file = '', ...args] = words;
+    const child = spawn(file, args, {
+      stdio: [options.hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', document.fd],
+      env: { PATH: process.env['PATH'] },
+      detached: true,
+    });
+    let pid: number | null = null;
+    let hasEnded = false;
+    child.once('error', () => {
+      hasEnded = true;
+    });
+    child.once('exit', () => {
+      pid ??= readPid(pidFile);
+      hasEnded = true;
+      void rm(pidFile, { force: true });
+    });
+    return {
+      ...streamsOf(child),
+      hostPid: async () => {
+        const until = performance.now() + pidFileMs;
+        while (pid === null && performance.now() < until) {
+          pid = readPid(pidFile);
+          if (pid !== null || hasEnded) break;
+          await delay(2);
+        }
+        return pid;
+      },
+    };
+  }
+}
+
+function readPid(file: string): number | null {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'));
+    return Number.isInteger(pid) && pid > 0 ? pid : null;
+  } catch {
+    return null;
+  }
+}
+
+function startFailed(
+  folder: SandboxFolder,
+  result: { readonly exitCode: number | null; readonly stderr: string },
+): RolloutError {
+  const detail = [result.stderr, tail(folder.runtimeLog), tail(folder.initLog)]
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+    .join('\n');
+  const what =
+    result.exitCode === mountFailed ? 'the root could not be mounted' : 'the runtime failed';
+  return new RolloutError(
+    'ENVIRONMENT_START_FAILED',
+    `${what}: ${detail.split('\n').at(-1) ?? ''}`,
+    {
+      phase: 'environment',
+      detail,
+      remedy: 'Run `slipway task check` on the task and look at the detail of this error.',
+    },
+  );
+}
+
+function tail(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').slice(-4096);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,63 @@
+/** Port inside the local environment: the program that makes sandboxes and puts commands into them. */
+import type { ChildProcess } from 'node:child_process';
+import { Readable, type Writable } from 'node:stream';
+import type { Isolation } from '../../environment.ts';
+import type { StoredImage } from '../images/image-store.ts';
+import type { SandboxFolder } from '../sandbox-folder.ts';
+import type { OciSandbox, SandboxProcess } from './oci-config.ts';
+
+/** A command that was put into a sandbox. */
+export interface SandboxCommand {
+  readonly child: ChildProcess;
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** The other end of the command's descriptor 3. */
+  readonly status: Readable;
+  /** Pid on the host of the command itself; null when it never began. Waits for a command that is just beginning. */
+  hostPid(): Promise<number | null>;
+}
+
+export interface SandboxPlan {
+  readonly folder: SandboxFolder;
+  readonly image: StoredImage;
+  readonly sandbox: OciSandbox;
+}
+
+/** What a runtime can do by itself; limits come from cgroups on top of it. */
+export interface RuntimeAbilities {
+  /** Cgroups are joined by what the runtime starts. */
+  readonly cgroups: boolean;
+  /** Has a network namespace for each sandbox. */
+  readonly network: boolean;
+  /** Has a pid namespace for each sandbox. */
+  readonly pidNamespace: boolean;
+  readonly users: boolean;
+  readonly diskQuota: boolean;
+}
+
+export interface SandboxRuntime {
+  readonly name: 'runc' | 'crun' | 'unshare' | 'bwrap' | 'process';
+  readonly isolation: Isolation;
+  readonly abilities: RuntimeAbilities;
+  /**
+   * Makes the sandbox's root from the image and starts its init; resolves with the init's pid on the host when commands can be put
+   * in. Rejects with ENVIRONMENT_START_FAILED; what is half made is removed by the sandbox's name.
+   */
+  start(plan: SandboxPlan, signal: AbortSignal): Promise<number>;
+  /** Puts a command in. Never throws for a dead sandbox: the command then ends at once, without a status. */
+  command(
+    folder: SandboxFolder,
+    process: SandboxProcess,
+    options: { readonly hasInput: boolean },
+  ): SandboxCommand;
+}
+
+/** The streams of a child that was started with pipes at descriptors 1 to 3. */
+export function streamsOf(child: ChildProcess): Omit<SandboxCommand, 'hostPid'> {
+  const { stdin, stdout, stderr } = child;
+  const status = child.stdio[3];
+  if (stdout === null || stderr === null || !(status instanceof Readable))
+    throw new Error('a command is started with pipes');
+  return { child, stdin, stdout, stderr, status };
+}

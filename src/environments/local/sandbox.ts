@@ -1,0 +1,101 @@
+/**
+ * A sandbox that has been started: its init, processes, network and commands. Made by `bootSandbox`; after `stop` its files remain until
+ * its folder is removed.
+ */
+import type { ProcessSnapshot, KillReceipt } from '../environment.ts';
+import { RolloutError } from '../../core/errors.ts';
+import { SandboxCommands, type SandboxCommandsOptions } from './exec/sandbox-commands.ts';
+import type { SandboxNetwork } from './network/sandbox-network.ts';
+import { processKey, readProcess } from './processes/process-table.ts';
+import type { SandboxProcesses } from './processes/sandbox-processes.ts';
+
+const killMs = 10_000;
+
+export interface SandboxParts {
+  readonly initPid: number;
+  readonly processes: SandboxProcesses;
+  readonly network: SandboxNetwork | null;
+  readonly commands: Omit<SandboxCommandsOptions, 'isAlive' | 'rootPath' | 'networkVariables'>;
+}
+
+export class Sandbox {
+  readonly network: SandboxNetwork | null;
+  readonly commands: SandboxCommands;
+  readonly #initPid: number;
+  readonly #initKey: string;
+  readonly #rootfs: string;
+  readonly #processes: SandboxProcesses;
+  /** The init and what the image's ENTRYPOINT had started before the first command. */
+  readonly #ownKeys: ReadonlySet<string>;
+  #isStopped = false;
+
+  constructor(parts: SandboxParts) {
+    this.network = parts.network;
+    this.#initPid = parts.initPid;
+    this.#rootfs = parts.commands.folder.rootfs;
+    this.#processes = parts.processes;
+    const init = readProcess(parts.initPid);
+    this.#initKey = init === null ? '' : processKey(init);
+    this.#ownKeys = new Set([this.#initKey, ...parts.processes.keys()]);
+    this.commands = new SandboxCommands({
+      ...parts.commands,
+      isAlive: () => this.isAlive,
+      rootPath: () => this.rootPath,
+      networkVariables: () => parts.network?.variables ?? [],
+    });
+  }
+
+  get isAlive(): boolean {
+    if (this.#isStopped) return false;
+    const row = readProcess(this.#initPid);
+    return row !== null && !row.isEnded && processKey(row) === this.#initKey;
+  }
+
+  /** While it runs, the root as its own processes see it, mounts included; afterwards what is left of it on disk. */
+  get rootPath(): string {
+    return this.isAlive ? `/proc/${this.#initPid}/root` : this.#rootfs;
+  }
+
+  requireAlive(): void {
+    if (this.isAlive) return;
+    throw new RolloutError('ENVIRONMENT_LOST', 'the sandbox does not run any more', {
+      phase: 'environment',
+    });
+  }
+
+  snapshot(): ProcessSnapshot {
+    return { keys: this.#processes.keys() };
+  }
+
+  /** Control channels die first: whoever shares a shell's user could have put something into it. */
+  async kill(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
+    const start = performance.now();
+    const before = this.#processes.all().length;
+    await this.commands.closeChannels();
+    const closed = Math.max(0, before - this.#processes.all().length);
+    const receipt = await this.#processes.kill(
+      { keys: new Set([...keep.keys, ...this.#ownKeys]) },
+      { deadlineMs: killMs, signal },
+    );
+    return {
+      ...receipt,
+      killed: receipt.killed + closed,
+      durationMs: performance.now() - start,
+    };
+  }
+
+  /** Ends every process, the init last of all. */
+  async stop(signal: AbortSignal): Promise<void> {
+    if (this.#isStopped) return;
+    await this.#processes.kill({ keys: new Set() }, { deadlineMs: killMs, signal });
+    this.#isStopped = true;
+    await this.release();
+  }
+
+  /** Ends what serves the sandbox on the host. Idempotent. */
+  async release(): Promise<void> {
+    this.#isStopped = true;
+    this.commands.abandon();
+    await this.network?.close();
+  }
+}
