@@ -48,6 +48,9 @@ export class RegistryServer implements AsyncDisposable {
   /** `METHOD path?query` of every request, in order. */
   readonly requests: string[] = [];
   readonly downloads: unknown[] = [];
+  /** The most requests that were open at once. */
+  peak = 0;
+  #open = 0;
   readonly #server: Server;
   readonly #objects = new Map<string, Buffer>();
   readonly #tasks: Row[] = [];
@@ -64,6 +67,9 @@ export class RegistryServer implements AsyncDisposable {
 
   private constructor() {
     this.#server = createServer((request, response) => {
+      this.#open += 1;
+      this.peak = Math.max(this.peak, this.#open);
+      response.once('close', () => (this.#open -= 1));
       this.#answer(request, response).catch((error: unknown) => {
         response.writeHead(500).end(JSON.stringify({ message: String(error) }));
       });

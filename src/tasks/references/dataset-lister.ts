@@ -19,7 +19,6 @@ export interface DatasetListerOptions {
   readonly registry: RegistryClient | null;
   readonly http: HttpRequests;
   readonly entries: CacheEntries;
-  readonly isTaskDir: (dir: string, options: { readonly signal: AbortSignal }) => Promise<boolean>;
   readonly maxFileBytes: number;
 }
 

@@ -3,19 +3,23 @@ import { basename, join, resolve } from 'node:path';
 import { RolloutError } from '../../core/errors.ts';
 import type { DatasetEntry } from '../../wire/harbor/dataset-entry.ts';
 import { taskEntrySchema } from '../../wire/harbor/task-entry.ts';
+import { isFile } from '../file-presence.ts';
+import { taskTomlName } from '../read-task-toml.ts';
 import type { DatasetListing, DatasetTask } from './dataset.ts';
 import { filterTasks } from './dataset-filters.ts';
 
 interface LocalDatasetOptions {
   readonly baseDir: string;
-  readonly isTaskDir: (dir: string, options: { readonly signal: AbortSignal }) => Promise<boolean>;
   readonly signal: AbortSignal;
 }
 
-/** A folder of task folders, in the order of their names: unlike Harbor, which takes the order of the file system. */
+/**
+ * A folder of task folders, in the order of their names (Harbor takes the order of the file system). Every child with a task.toml is
+ * a task: a broken one becomes a trial that ends with its error, where Harbor passes over it in silence.
+ */
 export async function listLocalDataset(
   dataset: DatasetEntry & { readonly path: string },
-  { baseDir, isTaskDir, signal }: LocalDatasetOptions,
+  { baseDir, signal }: LocalDatasetOptions,
 ): Promise<DatasetListing> {
   const dir = resolve(baseDir, dataset.path);
   const name = basename(dir);
@@ -30,7 +34,8 @@ export async function listLocalDataset(
   const tasks: DatasetTask[] = [];
   for (const child of children.map((entry) => entry.name).sort()) {
     const path = join(dir, child);
-    if (await isTaskDir(path, { signal }))
+    signal.throwIfAborted();
+    if (await isFile(join(path, taskTomlName)))
       tasks.push({ name: child, entry: taskEntrySchema.parse({ path, source: name }) });
   }
   return {

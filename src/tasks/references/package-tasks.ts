@@ -2,14 +2,12 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RolloutError } from '../../core/errors.ts';
 import type { TaskVersion } from '../../wire/harbor/registry.ts';
+import { contentHash } from '../content-hash.ts';
 import { archiveDigest } from './archive-digest.ts';
 import { hasEntry, type CacheEntries, type EntryWriter } from './cache-entries.ts';
 import type { PackageReference } from './package-reference.ts';
 import type { RegistryClient } from './registry-client.ts';
 import { unpackArchive, type UnpackLimits } from './unpack-archive.ts';
-
-/** The content hash of a task folder, `sha256:<hex>`. */
-export type HashTask = (dir: string, options: { readonly signal: AbortSignal }) => Promise<string>;
 
 export interface FetchedPackage {
   readonly dir: string;
@@ -21,7 +19,6 @@ export interface FetchedPackage {
 interface PackageTasksOptions {
   readonly registry: RegistryClient;
   readonly entries: CacheEntries;
-  readonly hashTask: HashTask;
   readonly limits: UnpackLimits;
 }
 
@@ -36,13 +33,11 @@ interface FetchOptions {
 export class PackageTasks {
   readonly #registry: RegistryClient;
   readonly #entries: CacheEntries;
-  readonly #hashTask: HashTask;
   readonly #limits: UnpackLimits;
 
-  constructor({ registry, entries, hashTask, limits }: PackageTasksOptions) {
+  constructor({ registry, entries, limits }: PackageTasksOptions) {
     this.#registry = registry;
     this.#entries = entries;
-    this.#hashTask = hashTask;
     this.#limits = limits;
   }
 
@@ -74,24 +69,24 @@ export class PackageTasks {
         const dir = join(await to.writer.scratch(), 'task');
         await mkdir(dir);
         const files = await unpackArchive(chunks, { dir, limits: this.#limits, signal });
-        await this.#requireDigest(dir, archiveDigest(files), { version, label: to.label, signal });
+        await requireDigest(dir, archiveDigest(files), { version, label: to.label, signal });
         return dir;
       },
     );
     await to.writer.place(filled, to.dir);
     await this.#registry.recordDownload('task_version', version.id, to.signal);
   }
+}
 
-  /** The archive may also hold files that its ignore rules leave out of the hash: then the folder's own rules decide. */
-  async #requireDigest(
-    dir: string,
-    digest: string,
-    { version, label, signal }: { version: TaskVersion; label: string; signal: AbortSignal },
-  ): Promise<void> {
-    const promised = version.content_hash;
-    if (digest === promised || (await this.#hashTask(dir, { signal })) === promised) return;
-    throw mismatch(label, `${digest} was downloaded, ${promised} was promised`);
-  }
+/** The archive may also hold files that its ignore rules leave out of the hash: then the folder's own rules decide. */
+async function requireDigest(
+  dir: string,
+  digest: string,
+  { version, label, signal }: { version: TaskVersion; label: string; signal: AbortSignal },
+): Promise<void> {
+  const promised = version.content_hash;
+  if (digest === promised || (await contentHash(dir, signal)) === promised) return;
+  throw mismatch(label, `${digest} was downloaded, ${promised} was promised`);
 }
 
 /** Where a package lies below the cache of tasks. */

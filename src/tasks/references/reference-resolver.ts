@@ -12,7 +12,7 @@ import { DatasetLister } from './dataset-lister.ts';
 import type { Git } from './git.ts';
 import { GitTasks } from './git-tasks.ts';
 import { HttpRequests, type Fetch } from './http-requests.ts';
-import { packageDir, PackageTasks, type HashTask } from './package-tasks.ts';
+import { packageDir, PackageTasks } from './package-tasks.ts';
 import type { RegistryClient } from './registry-client.ts';
 import { registryNotConfigured } from './registry-settings.ts';
 import { gitTask, localTask, packageTask, type ResolvedTask } from './resolved-task.ts';
@@ -38,10 +38,6 @@ export interface ReferenceResolverOptions {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Checks downloaded packages. */
-  readonly hashTask: HashTask;
-  /** Which child folders of a local dataset are tasks. */
-  readonly isTaskDir: (dir: string, options: { readonly signal: AbortSignal }) => Promise<boolean>;
   /** Package downloads at once. Default 100. */
   readonly maxDownloads?: number;
   readonly unpackLimits?: UnpackLimits;
@@ -67,13 +63,12 @@ export class ReferenceResolver {
   readonly #downloads: Limiter;
 
   constructor(options: ReferenceResolverOptions) {
-    const { cacheDir, baseDir, git, registry, isTaskDir, hashTask } = options;
+    const { cacheDir, baseDir, git, registry } = options;
     this.#options = options;
     const entries = new CacheEntries(options.locks);
     this.#gitTasks = new GitTasks(git, entries);
     const limits = options.unpackLimits ?? defaultUnpackLimits;
-    this.#packages =
-      registry === null ? null : new PackageTasks({ registry, entries, hashTask, limits });
+    this.#packages = registry === null ? null : new PackageTasks({ registry, entries, limits });
     const http = new HttpRequests({ fetch: options.fetch, clock: options.clock });
     const scratchDir = join(cacheDir, 'repositories');
     this.#datasets = new DatasetLister({
@@ -84,7 +79,6 @@ export class ReferenceResolver {
       registry,
       http,
       entries,
-      isTaskDir,
       maxFileBytes: limits.packedBytes,
     });
     this.#downloads = new Limiter(options.maxDownloads ?? 100);
