@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { RolloutError } from '../core/errors.ts';
+import { boundary, RolloutError } from '../core/errors.ts';
 import { environmentContentHash } from './environment-content-hash.ts';
 import { errnoOf, isFile } from './file-presence.ts';
 
@@ -35,11 +35,17 @@ export interface DefinitionOptions {
 
 /**
  * Picks compose, Dockerfile or prebuilt image: a named image wins over a Dockerfile unless the build is forced; a compose file
- * makes it compose. TASK_ENVIRONMENT_UNDEFINED when there is none of them.
+ * makes it compose. TASK_ENVIRONMENT_UNDEFINED when there is none of them, TASK_FILE_MISSING when the context cannot be read.
  */
-export async function resolveEnvironmentDefinition(
+export function resolveEnvironmentDefinition(
   options: DefinitionOptions,
 ): Promise<ResolvedDefinition> {
+  const what = options.contextDir;
+  const at = { code: 'TASK_FILE_MISSING', phase: 'environment', what } as const;
+  return boundary(at, () => resolveDefinition(options));
+}
+
+async function resolveDefinition(options: DefinitionOptions): Promise<ResolvedDefinition> {
   const { contextDir, dockerImage, forceBuild, extraComposeFiles } = options;
   const hasDockerfile = await isFile(path.join(contextDir, 'Dockerfile'));
   const ownCompose = path.join(contextDir, 'docker-compose.yaml');

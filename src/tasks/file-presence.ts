@@ -5,6 +5,8 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
 }
 
+const absentCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG']);
+
 async function kindOf(file: string): Promise<'file' | 'folder' | 'other' | 'absent'> {
   try {
     const found = await stat(file);
@@ -12,7 +14,7 @@ async function kindOf(file: string): Promise<'file' | 'folder' | 'other' | 'abse
     return found.isDirectory() ? 'folder' : 'other';
   } catch (error) {
     const code = errnoOf(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP') return 'absent';
+    if (code !== undefined && absentCodes.has(code)) return 'absent';
     throw error;
   }
 }

@@ -11,7 +11,7 @@
  * `environment-templates.ts` (`${NAME}` values), `network-plan.ts` (policy per phase), `scripts.ts`, `artifacts.ts`.
  */
 import path from 'node:path';
-import { messageOf, RolloutError } from '../core/errors.ts';
+import { boundary, messageOf, RolloutError } from '../core/errors.ts';
 import type { TaskConfig } from '../wire/harbor/task-config.ts';
 import { fieldNotes } from './field-notes.ts';
 import { findFileProblems, taskVerifierBase, type FileProblem } from './file-problems.ts';
@@ -39,7 +39,9 @@ export async function loadTask(options: LoadTaskOptions): Promise<Task> {
   const dir = path.resolve(options.dir);
   const document = await readTaskToml(dir, signal);
   const config = compileTaskConfig(document);
-  throwFirst(await findFileProblems({ dir, config, isVerificationEnabled }));
+  const at = { code: 'TASK_FILE_MISSING', phase: 'resolve', what: dir } as const;
+  const query = { dir, config, isVerificationEnabled };
+  throwFirst(await boundary(at, () => findFileProblems(query)));
   const sources = {
     paths: options.extraInstructionPaths ?? [],
     texts: options.extraInstructions ?? [],

@@ -59,7 +59,7 @@ wc -l < /app/notes.txt > /app/answer.txt
 
 const tests = `#!/bin/bash
 # The reward is what this script leaves in /logs/verifier: a number in reward.txt, or an object of numbers in reward.json.
-answer=$(tr -d '[:space:]' < /app/answer.txt 2>/dev/null)
+answer=$(cat /app/answer.txt 2>/dev/null | tr -d '[:space:]')
 if [ "$answer" = 3 ]; then
   echo 1 > /logs/verifier/reward.txt
 else

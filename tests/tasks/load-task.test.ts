@@ -90,6 +90,11 @@ const refused: readonly (readonly [string, FolderFiles, Refusal])[] = [
     { code: 'TASK_FILE_MISSING', field: 'steps/two', message: /^2 problems: .*"two"/ },
   ],
   [
+    'a step name too long for a folder',
+    toml(`[[steps]]\nname = "${'n'.repeat(300)}"`),
+    { code: 'TASK_FILE_MISSING', field: `steps/${'n'.repeat(300)}`, message: /folder of the step/ },
+  ],
+  [
     'no instruction for a step',
     without(twoSteps, 'steps/two/instruction.md'),
     { code: 'TASK_FILE_MISSING', field: 'steps/two/instruction.md', message: /is missing/ },

@@ -21,11 +21,10 @@ export const mcpServerTable = table(
 export type McpServerTable = z.output<typeof mcpServerTable>;
 
 function transportProblems(fields: PartlyChecked): readonly CrossProblem[] {
-  if (fields['transport'] === 'stdio')
-    return fields['command'] === null
-      ? [{ path: ['command'], message: 'is required for stdio' }]
-      : [];
-  return fields['url'] === null
-    ? [{ path: ['url'], message: 'is required for sse and streamable-http' }]
-    : [];
+  const { transport: name, url, command } = fields;
+  if (name === 'stdio' && command === null)
+    return [{ path: ['command'], message: 'is required for stdio' }];
+  if ((name === 'sse' || name === 'streamable-http') && url === null)
+    return [{ path: ['url'], message: 'is required for sse and streamable-http' }];
+  return [];
 }
