@@ -12,8 +12,6 @@ export type TrialEvent =
       readonly stage: string;
       readonly phase: Phase;
       readonly step: string | null;
-      /** Milliseconds after which the stage is ended; null = no limit. */
-      readonly limitMs: number | null;
     }
   | {
       readonly type: 'stage:ended';

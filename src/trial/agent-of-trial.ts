@@ -1,0 +1,62 @@
+import type { Agent } from '../agents/agent.ts';
+import { RolloutError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { resolveTemplates } from '../tasks/environment-templates.ts';
+import type { TrialConfig } from '../wire/harbor/trial-config.ts';
+import type { AgentInfo } from '../wire/harbor/trial-result.ts';
+import type { TrialParts } from './trial-options.ts';
+import type { TrialPlan } from './trial-plan.ts';
+
+/** The agent of a trial's configuration. AGENT_UNKNOWN, or CAPABILITY_UNSUPPORTED when it cannot do what the trial asks of it. */
+export async function createAgent(
+  plan: TrialPlan,
+  {
+    parts,
+    logsDir,
+    logger,
+  }: { readonly parts: TrialParts; readonly logsDir: string; readonly logger: Logger },
+): Promise<Agent> {
+  const { config, task } = plan;
+  const factory = await parts.resolveAgent(config.agent.import_path ?? config.agent.name ?? '');
+  const agent = factory({
+    name: config.agent.name ?? '',
+    modelName: config.agent.model_name,
+    kwargs: config.agent.kwargs,
+    mcpServers: plan.mcpServers,
+    skillsDir: plan.skillsDir,
+    logsDir,
+    solution: {
+      taskDir: task.dir,
+      env: () => resolveTemplates(task.solutionEnv, parts.hostVariables, 'solution.env'),
+    },
+    logger,
+  });
+  const { capabilities } = agent;
+  if (config.agent.resume_trajectory && task.steps.length > 1 && !capabilities.resume)
+    throw refusal(agent, 'agent.resume_trajectory', 'continue its conversation in a later step');
+  if (config.agent.load_trajectory !== null && !capabilities.loadTrajectory)
+    throw refusal(agent, 'agent.load_trajectory', 'start from a trajectory');
+  if (task.environment.os === 'windows' && !capabilities.windows)
+    throw refusal(agent, 'environment.os', 'work on Windows');
+  return agent;
+}
+
+function refusal(agent: Agent, field: string, what: string): RolloutError {
+  return new RolloutError('CAPABILITY_UNSUPPORTED', `the agent ${agent.name} cannot ${what}`, {
+    phase: 'config',
+    field,
+    remedy: 'Use another agent, or leave the option out.',
+  });
+}
+
+/** `agent_info`: also for a trial that never came to have an agent. */
+export function describeAgent({ agent }: TrialConfig, made: Agent | null): AgentInfo {
+  const [first = '', ...rest] = (agent.model_name ?? '').split('/');
+  const model = rest.length === 0 ? { name: first, provider: null } : null;
+  return {
+    name: made?.name ?? agent.name ?? agent.import_path ?? 'unknown',
+    version: made?.version ?? 'unknown',
+    model_info:
+      agent.model_name === null ? null : (model ?? { name: rest.join('/'), provider: first }),
+  };
+}

@@ -1,0 +1,50 @@
+import { attribute, RolloutError } from '../../core/errors.ts';
+import { takeBackFolder } from '../sandbox-folders.ts';
+import { sandboxTestsDir } from '../../verifier/test-script.ts';
+import { sandboxVerifierDir } from '../../verifier/run-tests.ts';
+import type { RoundRun, Stage } from '../stage.ts';
+
+/** Takes `/logs/verifier` and `/tests` back from the agent: what it planted there is gone before the verifier comes. */
+export const cleanLogs: Stage<RoundRun> = {
+  name: 'cleaning verifier folders',
+  phase: 'verifier',
+  applies: (run) => run.round.verifier?.mode === 'shared',
+  async run(run, signal) {
+    const clean = async (limited: AbortSignal): Promise<void> => {
+      const take = (dir: string, mode: string): Promise<void> =>
+        takeBackFolder(run.environment, { dir, mode, parents: true }, limited);
+      await take(sandboxVerifierDir, '0777');
+      await take(sandboxTestsDir, '0755');
+    };
+    try {
+      await run.roundDeadline.child('verifier').within('clean', { signal, expired, work: clean });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw asVerifierFailure(error);
+    }
+  },
+};
+
+/** A folder that cannot be taken back ends the verification: a verdict from it would be worth nothing. */
+function asVerifierFailure(error: unknown): RolloutError {
+  const known = attribute(error, 'VERIFIER_FAILED', 'verifier', 'verifier folders');
+  if (known.code !== 'EXEC_FAILED') return known;
+  return new RolloutError(
+    'VERIFIER_FAILED',
+    `${sandboxVerifierDir} and ${sandboxTestsDir} could not be cleaned`,
+    {
+      phase: 'verifier',
+      cause: known,
+      retryable: false,
+      ...(known.detail !== null && { detail: known.detail }),
+    },
+  );
+}
+
+function expired(limitMs: number): RolloutError {
+  return new RolloutError(
+    'VERIFIER_FAILED',
+    `the verifier's folders were not clean after ${limitMs / 1000} s`,
+    { phase: 'verifier' },
+  );
+}

@@ -1,0 +1,115 @@
+/**
+ * The agent's own time. It ends with the agent, or with its limit: then the agent gets a little grace to return, whatever it wrote so far stays,
+ * and verification still runs. Waiting for a place in the agent's pool comes first and belongs to nobody's limit.
+ */
+import { deadlineVariable } from '../../agents/agent.ts';
+import { attribute, isRolloutError, RolloutError } from '../../core/errors.ts';
+import { LinkedAbort } from '../../core/linked-abort.ts';
+import { isSamePolicy } from '../../wire/network-policy.ts';
+import { emptyAgentResult, type AgentResult } from '../../wire/harbor/trial-result.ts';
+import { agentEnvironment } from '../agent-environment.ts';
+import type { DeadlineScope } from '../deadline-scope.ts';
+import { raceAbort } from '../deadline-scope.ts';
+import { switchNetwork } from '../network-phase.ts';
+import type { RoundRun, Stage } from '../stage.ts';
+
+export const runAgent: Stage<RoundRun> = {
+  name: 'running agent',
+  phase: 'agent',
+  async run(run, signal) {
+    const leave = await takePlace(run, signal);
+    try {
+      await runWithPlace(run, signal);
+    } finally {
+      leave();
+    }
+  },
+};
+
+async function takePlace(run: RoundRun, signal: AbortSignal): Promise<() => void> {
+  const { admitAgent } = run.parts;
+  if (admitAgent === undefined) return () => undefined;
+  run.record.phase = 'queue';
+  const { value, ms } = await run.work.queue(() => admitAgent(signal));
+  run.record.spend('queue_ms', ms);
+  run.record.phase = 'agent';
+  return value;
+}
+
+async function runWithPlace(run: RoundRun, signal: AbortSignal): Promise<void> {
+  const { outcome, record, round } = run;
+  outcome.agentResult = { ...emptyAgentResult };
+  const { environment, agent } = round.network;
+  try {
+    if (!isSamePolicy(environment, agent)) await switchNetwork(run.environment, agent, signal);
+    await record.timed('agent_ms', () =>
+      record.stamped(
+        (timing) => (outcome.agentExecution = timing),
+        () => runWithLimit(run, signal),
+      ),
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!endsWithVerification(error, run)) throw error;
+    outcome.failure = record.note(error);
+  }
+}
+
+/** A timeout and a non-zero exit are results to be verified; in a step every failure of the agent is. */
+function endsWithVerification(error: unknown, run: RoundRun): boolean {
+  if (run.round.step !== null) return true;
+  return isRolloutError(error, 'AGENT_TIMEOUT') || isRolloutError(error, 'AGENT_EXIT_NONZERO');
+}
+
+async function runWithLimit(run: RoundRun, signal: AbortSignal): Promise<void> {
+  const { agent, round, outcome } = run;
+  const scope = run.roundDeadline.child('agent');
+  const limitMs = scope.child('run').remainingMs;
+  const isLimited = Number.isFinite(limitMs);
+  const deadline = isLimited ? new Date(run.parts.clock.now().getTime() + limitMs) : null;
+  using link = new LinkedAbort([signal], { ms: limitMs, reason: () => timedOut(limitMs) });
+  const begun = agent.run(
+    {
+      instruction: round.instruction,
+      environment: agentEnvironment(run.environment, {
+        user: round.agentUser,
+        env: {
+          ...(deadline !== null && { [deadlineVariable]: deadline.toISOString() }),
+          ...run.plan.agentEnv,
+        },
+      }),
+      step: round.step === null ? null : { name: round.step.name, index: round.index },
+      deadline,
+      record: (result: AgentResult) => (outcome.agentResult = result),
+    },
+    link.signal,
+  );
+  run.work.track(begun);
+  try {
+    await raceAbort(begun, link.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!link.signal.aborted)
+      throw attribute(error, 'AGENT_FAILED', 'agent', `agent ${agent.name}`);
+    await grace(begun, scope, signal);
+    throw link.signal.reason;
+  }
+}
+
+/** Lets an agent that was told to stop write its last lines. */
+async function grace(begun: Promise<void>, scope: DeadlineScope, signal: AbortSignal) {
+  using link = new LinkedAbort([signal], {
+    ms: scope.child('grace').remainingMs,
+    reason: () => new Error('the agent did not return'),
+  });
+  await raceAbort(begun, link.signal).catch(() => undefined);
+  signal.throwIfAborted();
+}
+
+function timedOut(limitMs: number): RolloutError {
+  return new RolloutError('AGENT_TIMEOUT', `the agent ran longer than ${limitMs / 1000} s`, {
+    phase: 'agent',
+    field: 'agent.timeout_sec',
+    remedy: 'Raise agent.timeout_sec, --agent-timeout-multiplier or agent.override_timeout_sec.',
+  });
+}
