@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { query, type Row } from './postgrest-query.ts';
 import { publishedDigest, sha256, taskArchive, type Files } from './task-archive.ts';
 
@@ -19,6 +20,8 @@ export interface Fault {
     | { readonly kind: 'silent'; readonly ms: number }
     /** Half of the body, then the connection breaks. */
     | { readonly kind: 'truncated' }
+    /** Half of the body, then nothing for a while. */
+    | { readonly kind: 'stalled'; readonly ms: number }
     | { readonly kind: 'body'; readonly body: Buffer };
 }
 
@@ -193,12 +196,15 @@ export class RegistryServer implements AsyncDisposable {
       return;
     }
     const answer = this.#route(request.method ?? '', url, body);
-    if (fault?.kind === 'truncated') {
+    if (fault?.kind === 'truncated' || fault?.kind === 'stalled') {
       const bytes = Buffer.isBuffer(answer.body) ? answer.body : Buffer.from(answer.body);
       response.writeHead(200, { 'content-length': bytes.length });
-      response.write(bytes.subarray(0, Math.floor(bytes.length / 2)), () =>
-        response.socket?.destroy(),
+      const written = promisify((done: () => void) =>
+        response.write(bytes.subarray(0, Math.floor(bytes.length / 2)), done),
       );
+      await written();
+      if (fault.kind === 'stalled') await delay(fault.ms, undefined, { ref: false });
+      response.socket?.destroy();
       return;
     }
     response.writeHead(answer.status, { 'content-type': answer.type });
@@ -284,6 +290,7 @@ async function inject(how: Fault['how'], response: ServerResponse): Promise<bool
       response.writeHead(200).end(how.body);
       return true;
     case 'truncated':
+    case 'stalled':
       return false;
   }
 }
