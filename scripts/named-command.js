@@ -1,7 +1,4 @@
-/**
- * Commands that are files of one folder. A file is a command when its head comment says how it is run
- * (`npm run bench -- NAME`); what else lies in the folder is shared by the commands.
- */
+/** Commands that are files of one folder. A file that exports nothing is a command; one that does is shared by the commands. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runOnSlipwayNode } from './setup/child.js';
@@ -15,7 +12,7 @@ import { repositoryDir } from './setup/repository.js';
  * @returns {Promise<number>} Exit code.
  */
 export async function runNamedCommand(script, folder, argv) {
-  const commands = commandsOf(script, folder);
+  const commands = commandsOf(folder);
   const [name, ...rest] = argv;
   if (name === undefined) {
     console.log(`npm run ${script} -- NAME`);
@@ -32,26 +29,24 @@ export async function runNamedCommand(script, folder, argv) {
   return runOnSlipwayNode(join(folder, `${name}.ts`), rest);
 }
 
-/** @param {string} script @param {string} folder */
-function commandsOf(script, folder) {
+/** @param {string} folder */
+function commandsOf(folder) {
   const dir = join(repositoryDir, folder);
   if (!existsSync(dir)) return [];
   return readdirSync(dir)
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
     .sort()
-    .map((file) => ({ name: file.slice(0, -'.ts'.length), head: headComment(join(dir, file)) }))
-    .filter(({ name, head }) => head.includes(`npm run ${script} -- ${name}`))
-    .map(({ name, head }) => ({ name, about: summary(script, name, head) }));
+    .map((file) => ({ file, source: readFileSync(join(dir, file), 'utf8') }))
+    .filter(({ source }) => !/^export /m.test(source))
+    .map(({ file, source }) => ({ name: file.slice(0, -'.ts'.length), about: about(source) }));
 }
 
-/** @param {string} file */
-function headComment(file) {
-  const comment = /^(?:#!.*\n)?\/\*\*([\s\S]*?)\*\//.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
-  return comment.replace(/^\s*\* ?/gm, '').replace(/\s+/g, ' ');
-}
-
-/** The head comment's first sentence, without the command itself. @param {string} script @param {string} name @param {string} head */
-function summary(script, name, head) {
-  const words = head.replace(`\`npm run ${script} -- ${name}\``, '').replace(/^[\s:.,–-]+/, '');
+/** The first sentence of the head comment. @param {string} source */
+function about(source) {
+  const comment = /^(?:#!.*\n)?\/\*\*([\s\S]*?)\*\//.exec(source)?.[1] ?? '';
+  const words = comment
+    .replace(/^\s*\* ?/gm, '')
+    .replace(/\s+/g, ' ')
+    .trim();
   return words.split(/(?<=\.)\s/)[0] ?? '';
 }
