@@ -4,14 +4,19 @@
  */
 import { z } from 'zod';
 
-const numeric = /^[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const digits = String.raw`\d+(?:_\d+)*`;
+const decimal = new RegExp(
+  String.raw`^[+-]?(?:${digits}\.?(?:${digits})?|\.${digits})(?:[eE][+-]?${digits})?$`,
+);
+const whole = new RegExp(String.raw`^[+-]?${digits}(?:\.0+)?$`);
 
-function toNumber(value: unknown): unknown {
+/** A number for text that spells one; anything else as it is. */
+function toNumber(value: unknown, spelling: RegExp): unknown {
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (typeof value === 'bigint') return Number(value);
   if (typeof value !== 'string') return value;
   const text = value.trim();
-  return numeric.test(text) ? Number(text.replaceAll('_', '')) : value;
+  return spelling.test(text) ? Number(text.replaceAll('_', '')) : value;
 }
 
 const truths = new Map<unknown, boolean>([
@@ -24,10 +29,10 @@ function toBoolean(value: unknown): unknown {
   return truths.get(key) ?? value;
 }
 
-export const laxNumber = z.preprocess(toNumber, z.number());
+export const laxNumber = z.preprocess((value) => toNumber(value, decimal), z.number());
 /** Not `z.int()`: its issue would end the checks of the table around it, and hide what else is wrong there. */
 export const laxInteger = z.preprocess(
-  toNumber,
+  (value) => toNumber(value, whole),
   z.number().refine(Number.isSafeInteger, 'expected a whole number'),
 );
 export const laxBoolean = z.preprocess(toBoolean, z.boolean());
