@@ -1,0 +1,58 @@
+/** Whole trials through the command line, timed by what `result.json` says: from the trial's start to its end, sandbox removed. */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { command } from './commands.ts';
+
+/** A task whose agent and verifier take no time to speak of: what a trial of it takes is overhead. */
+export async function writeTrivialTask(dir: string, image: string): Promise<void> {
+  for (const folder of ['environment', 'solution', 'tests'])
+    await mkdir(path.join(dir, folder), { recursive: true });
+  await writeFile(path.join(dir, 'task.toml'), 'schema_version = "1.4"\n');
+  await writeFile(path.join(dir, 'instruction.md'), 'Write done into /done.\n');
+  await writeFile(
+    path.join(dir, 'environment/Dockerfile'),
+    `FROM ${image}\nRUN mkdir /app\nWORKDIR /app\n`,
+  );
+  await writeFile(path.join(dir, 'solution/solve.sh'), '#!/bin/bash\necho done > /done\n');
+  await writeFile(
+    path.join(dir, 'tests/test.sh'),
+    '#!/bin/bash\n[ "$(cat /done)" = done ] && echo 1 > /logs/verifier/reward.txt\n',
+  );
+}
+
+/** Times in ms of `count` trials run one after the other. */
+export async function trialTimes(options: {
+  readonly slipway: string;
+  readonly taskDir: string;
+  readonly jobsDir: string;
+  readonly stateDir: string;
+  readonly environment: 'local' | 'docker';
+  readonly jobName: string;
+  readonly count: number;
+}): Promise<number[]> {
+  const { slipway, taskDir, jobsDir, environment, jobName, count } = options;
+  await command(
+    process.execPath,
+    [
+      ...[slipway, 'run', '--quiet', '--yes', '-p', taskDir, '-a', 'oracle', '-e', environment],
+      ...['-k', String(count), '-n', '1', '-o', jobsDir, '--job-name', jobName],
+    ],
+    { SLIPWAY_STATE_DIR: options.stateDir },
+  );
+  const jobDir = path.join(jobsDir, jobName);
+  const times: number[] = [];
+  for (const entry of await readdir(jobDir, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    const result = JSON.parse(
+      await readFile(path.join(jobDir, entry.name, 'result.json'), 'utf8'),
+    ) as {
+      started_at: string;
+      finished_at: string;
+      verifier_result: { rewards: { reward: number } } | null;
+    };
+    if (result.verifier_result?.rewards.reward !== 1)
+      throw new Error(`${jobName}/${entry.name} did not get its reward`);
+    times.push(Date.parse(result.finished_at) - Date.parse(result.started_at));
+  }
+  return times;
+}
