@@ -6,6 +6,13 @@ export class Scope implements AsyncDisposable {
     this.#releases.push(release);
   }
 
+  /** Hands everything owned so far to a new scope: what was prepared under this one outlives it. */
+  move(): Scope {
+    const successor = new Scope();
+    for (const release of this.#releases.splice(0)) successor.defer(release);
+    return successor;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const errors: unknown[] = [];
     for (let release = this.#releases.pop(); release; release = this.#releases.pop()) {

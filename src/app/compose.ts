@@ -1,0 +1,53 @@
+/** The composition root: the one place that makes the real adapters of an application. */
+import { resolveAgent } from '../agents/registry.ts';
+import { readMachine, type HostVariables, type Machine } from '../config/machine.ts';
+import { systemClock } from '../core/clock.ts';
+import type { LockPort } from '../core/lock.ts';
+import { silentLogger } from '../core/logger.ts';
+import { environmentNames, resolveEnvironment } from '../environments/registry.ts';
+import { ReferenceTasks } from '../jobs/reference-tasks.ts';
+import type { TaskSource } from '../jobs/task-source.ts';
+import { FileLocks } from '../store/file/file-lock.ts';
+import { Git } from '../tasks/references/git.ts';
+import { HttpRequests } from '../tasks/references/http-requests.ts';
+import { ReferenceResolver } from '../tasks/references/reference-resolver.ts';
+import { RegistryClient } from '../tasks/references/registry-client.ts';
+import { readRegistrySettings } from '../tasks/references/registry-settings.ts';
+import { createTrial } from '../trial/trial.ts';
+import { ownVersion } from './own-version.ts';
+import type { AppPorts } from './ports.ts';
+
+/** Nothing is started or opened yet; CONFIG_INVALID or REGISTRY_NOT_CONFIGURED for variables that make no sense. */
+export async function composeApp(variables: HostVariables, cwd: string): Promise<AppPorts> {
+  const machine = readMachine(variables, cwd);
+  const clock = systemClock;
+  const locks = new FileLocks(clock);
+  return {
+    machine,
+    version: await ownVersion(),
+    clock,
+    locks,
+    resolveProvider: resolveEnvironment,
+    environmentNames,
+    resolveAgent,
+    createTrial,
+    taskSource: taskSource(machine, locks),
+  };
+}
+
+function taskSource(machine: Machine, locks: LockPort): TaskSource {
+  const settings = readRegistrySettings(machine.variables);
+  const http = new HttpRequests({ fetch, clock: systemClock });
+  return new ReferenceTasks(
+    new ReferenceResolver({
+      cacheDir: machine.cacheDir,
+      baseDir: machine.cwd,
+      locks,
+      registry: settings === null ? null : new RegistryClient(settings, http),
+      git: new Git({ variables: machine.variables }),
+      fetch,
+      clock: systemClock,
+      logger: silentLogger,
+    }),
+  );
+}

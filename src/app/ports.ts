@@ -1,0 +1,30 @@
+import type { AgentResolver } from '../agents/agent.ts';
+import type { Machine } from '../config/machine.ts';
+import type { Clock } from '../core/clock.ts';
+import type { LockPort } from '../core/lock.ts';
+import type { EnvironmentProvider } from '../environments/environment.ts';
+import type { EnvironmentSettings } from '../environments/registry.ts';
+import type { TaskSource } from '../jobs/task-source.ts';
+import type { TrialParts, TrialRequest } from '../trial/trial-options.ts';
+import type { Trial } from '../trial/trial.ts';
+
+/** Finds an environment by name; rejects with ENVIRONMENT_UNKNOWN, which lists the names. */
+export type ProviderResolver = (
+  name: string,
+  settings: EnvironmentSettings,
+) => Promise<EnvironmentProvider>;
+
+/** Everything that the operations of this folder use and do not make themselves; `compose` builds the real ones. */
+export interface AppPorts {
+  readonly machine: Machine;
+  /** Of this program. */
+  readonly version: string;
+  readonly clock: Clock;
+  readonly locks: LockPort;
+  readonly resolveProvider: ProviderResolver;
+  /** Names that `resolveProvider` knows. */
+  readonly environmentNames: readonly string[];
+  readonly resolveAgent: AgentResolver;
+  readonly createTrial: (request: TrialRequest, parts: TrialParts) => Trial;
+  readonly taskSource: TaskSource;
+}

@@ -1,0 +1,51 @@
+import type { Logger } from '../core/logger.ts';
+import type { EnvironmentProvider } from '../environments/environment.ts';
+import type { AppPorts } from './ports.ts';
+
+export interface ProviderOptions {
+  readonly allowUnsandboxed: boolean;
+  readonly kwargs: Readonly<Record<string, unknown>>;
+  readonly logger: Logger;
+}
+
+/** Makes an environment's provider with the settings of this machine; nothing is probed yet. */
+export async function makeProvider(
+  name: string,
+  options: ProviderOptions,
+  ports: AppPorts,
+): Promise<EnvironmentProvider> {
+  const { machine, clock, locks } = ports;
+  return await ports.resolveProvider(name, {
+    stateDir: machine.stateDir,
+    cacheDir: machine.cacheDir,
+    extraCaBundle: machine.extraCaBundle,
+    hostVariables: machine.variables,
+    clock,
+    locks,
+    ...options,
+  });
+}
+
+/** The other environments that work on this machine, for cleaning up: a dead run may have used one of them. */
+export async function usableProviders(
+  names: readonly string[],
+  options: { readonly logger: Logger; readonly signal: AbortSignal },
+  ports: AppPorts,
+): Promise<ReadonlyMap<string, EnvironmentProvider>> {
+  const { logger, signal } = options;
+  const usable = new Map<string, EnvironmentProvider>();
+  const probe = async (name: string): Promise<void> => {
+    const settings = { allowUnsandboxed: false, kwargs: {}, logger };
+    const provider = await makeProvider(name, settings, ports);
+    try {
+      await provider.preflight(signal);
+      usable.set(provider.kind, provider);
+    } catch {
+      // Not on this machine: nothing of it can be found or removed now.
+      await provider.close();
+      signal.throwIfAborted();
+    }
+  };
+  await Promise.all(names.map(probe));
+  return usable;
+}

@@ -1,0 +1,101 @@
+/** What the trials of one run share: the journal, the environment, the creation limit. Opening it removes what dead runs left. */
+import { lowerId } from '../core/ids.ts';
+import { Limiter } from '../core/limiter.ts';
+import { silentLogger, type Logger } from '../core/logger.ts';
+import { Scope } from '../core/scope.ts';
+import type { EnvironmentProvider } from '../environments/environment.ts';
+import { ownedProvider } from '../environments/shared/owned-provider.ts';
+import { reapDeadRuns, type ReapReport } from '../environments/shared/reaper.ts';
+import type { TrialFactory } from '../jobs/job.ts';
+import { FileSandboxJournalStore } from '../store/file/file-sandbox-journal.ts';
+import type { EnvironmentConfig } from '../wire/harbor/run-config.ts';
+import type { AppPorts } from './ports.ts';
+import { makeProvider, usableProviders } from './providers.ts';
+
+/** Creations at once, however many trials run: creating is what overloads a machine. */
+const concurrentCreations = 8;
+
+/** For removing what dead runs left, at the start of a run. */
+export const reapDeadlineMs = 30_000;
+
+export interface SandboxRun extends AsyncDisposable {
+  readonly provider: EnvironmentProvider;
+  /** What was cleaned up when the run was opened. */
+  readonly cleaning: ReapReport;
+  trialFactory(logger: Logger): TrialFactory;
+}
+
+export interface SandboxRunOptions {
+  readonly environment: EnvironmentConfig;
+  readonly allowUnsandboxed: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED. Disposing closes the provider, then the journal. */
+export async function openSandboxRun(
+  options: SandboxRunOptions,
+  ports: AppPorts,
+): Promise<SandboxRun> {
+  const { environment, allowUnsandboxed, signal } = options;
+  const { clock, locks, machine } = ports;
+  await using scope = new Scope();
+  const logger = silentLogger;
+  const kind = environment.type ?? '';
+  const inner = await makeProvider(
+    kind,
+    { allowUnsandboxed, kwargs: environment.kwargs, logger },
+    ports,
+  );
+  scope.defer(() => inner.close());
+  await inner.preflight(signal);
+  const journals = await FileSandboxJournalStore.open(machine.stateDir, locks);
+  const cleaning = await cleanAtStart(inner, journals, { signal, ports });
+  const runId = `run-${lowerId(16)}`;
+  const journal = await journals.open(runId);
+  scope.defer(() => journal.close());
+  const limiter = new Limiter(concurrentCreations);
+  const provider = ownedProvider(inner, { journal, limiter, clock, logger });
+  const kept = scope.move();
+  return {
+    provider,
+    cleaning,
+    trialFactory:
+      (trialLogger) =>
+      (request, { observe, admitAgent }) =>
+        ports.createTrial(request, {
+          provider,
+          resolveAgent: ports.resolveAgent,
+          clock,
+          logger: trialLogger,
+          hostVariables: machine.variables,
+          storeId: journals.storeId,
+          runId,
+          observe,
+          extraCaBundle: machine.extraCaBundle,
+          ...(admitAgent !== undefined && { admitAgent }),
+        }),
+    [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose](),
+  };
+}
+
+async function cleanAtStart(
+  inner: EnvironmentProvider,
+  journals: FileSandboxJournalStore,
+  { signal, ports }: { readonly signal: AbortSignal; readonly ports: AppPorts },
+): Promise<ReapReport> {
+  const others = ports.environmentNames.filter((name) => name !== inner.kind);
+  const logger = silentLogger;
+  const usable = await usableProviders(others, { logger, signal }, ports);
+  try {
+    return await reapDeadRuns({
+      journals,
+      providers: new Map([...usable, [inner.kind, inner]]),
+      clock: ports.clock,
+      logger,
+      signal,
+      deadlineMs: reapDeadlineMs,
+    });
+  } finally {
+    for (const provider of usable.values()) await provider.close();
+  }
+}

@@ -1,0 +1,17 @@
+import type { AppPorts } from '../app/ports.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What every command gets. */
+export interface CommandScope {
+  readonly terminal: Terminal;
+  /** The application's parts for this process; `variables` are added to those of the process, as `--env-file` does. */
+  ports(variables?: Readonly<Record<string, string>>): Promise<AppPorts>;
+  /** Fires at SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+/** Runs a command and answers the exit code; errors are thrown. */
+export type CommandAction<T extends readonly unknown[]> = (
+  scope: CommandScope,
+  ...argv: T
+) => Promise<number>;

@@ -1,0 +1,144 @@
+/** `slipway run`, also `slipway job start`. */
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { runJob, type JobOutcome, type VariableUse } from '../../app/run-job.ts';
+import type { SourceTrial } from '../../app/trials.ts';
+import { parseEnvFile } from '../../config/env-file.ts';
+import { readJobRequest } from '../../config/job-request.ts';
+import { Problems } from '../../config/problems.ts';
+import type { FlagValues } from '../../config/run-flags.ts';
+import { messageOf, RolloutError } from '../../core/errors.ts';
+import { dumpNonDefaultJobConfig } from '../../wire/harbor/job-config-dump.ts';
+import type { JobConfig } from '../../wire/harbor/job-config.ts';
+import type { CommandScope } from '../command-scope.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { ProgressDisplay, type Display } from '../progress-display.ts';
+import { ProgressLines, silentDisplay } from '../progress-lines.ts';
+import { runDocument } from '../run-document.ts';
+import { addRunOptions, flagValues } from '../run-options.ts';
+import { renderSummary } from '../summary.ts';
+import { renderTable } from '../table.ts';
+import type { Terminal } from '../terminal.ts';
+
+export function addRunCommand(
+  parent: Command,
+  name: string,
+  run: (action: (scope: CommandScope) => Promise<number>) => Promise<void>,
+): void {
+  const command = parent
+    .command(name)
+    .description('run agents on tasks and verify what they did')
+    .allowExcessArguments(false);
+  addRunOptions(command).action(async () => {
+    await run((scope) => runCommand(scope, flagValues(command)));
+  });
+}
+
+async function runCommand(scope: CommandScope, flags: FlagValues): Promise<number> {
+  const ports = await scope.ports(await readVariables(flags));
+  const { config, warnings } = await readJobRequest(flags, ports.machine.cwd);
+  if (flags['--print-config'] === true) {
+    const printed = dumpNonDefaultJobConfig(config, ports.machine.variables);
+    scope.terminal.out(JSON.stringify(printed, null, 2));
+    return exitCodes.ok;
+  }
+  for (const warning of warnings) scope.terminal.err(`${warning}\n`);
+  return await runAndReport(scope, {
+    config,
+    allowUnsandboxed: flags['--allow-unsandboxed'] === true,
+    isJson: flags['--json'] === true,
+    isSureOfVariables: flags['--yes'] === true,
+    countFailuresAsZero: flags['--count-failures-as-zero'] === true,
+    ports,
+  });
+}
+
+export interface RunRequest {
+  readonly config: JobConfig;
+  readonly allowUnsandboxed: boolean;
+  readonly isJson: boolean;
+  readonly isSureOfVariables: boolean;
+  readonly countFailuresAsZero: boolean;
+  /** Finished trials to grade again, one per task of the configuration. */
+  readonly sources?: readonly SourceTrial[];
+  readonly ports: Awaited<ReturnType<CommandScope['ports']>>;
+}
+
+/** Runs a job with its display and prints the result. */
+export async function runAndReport(scope: CommandScope, request: RunRequest): Promise<number> {
+  const { terminal } = scope;
+  const display = chooseDisplay(terminal, request);
+  let outcome: JobOutcome | null;
+  try {
+    outcome = await runJob(
+      {
+        config: request.config,
+        allowUnsandboxed: request.allowUnsandboxed,
+        sources: request.sources ?? null,
+        observe: (event) => display.accept(event),
+        note: (text) => display.note(text),
+        confirmVariables: async (uses) =>
+          request.isSureOfVariables || request.isJson || (await confirmVariables(terminal, uses)),
+        signal: scope.signal,
+      },
+      request.ports,
+    );
+  } finally {
+    display.close();
+  }
+  if (outcome === null) return exitCodes.ok;
+  const { metricProblem, result, notStarted } = outcome.report;
+  if (metricProblem !== null) terminal.err(`${metricProblem.describe()}\n`);
+  const isInterrupted = scope.signal.aborted && (notStarted > 0 || hasCancelled(outcome));
+  const exitCode = isInterrupted
+    ? exitCodes.interrupted
+    : result.stats.n_errored_trials > 0 || metricProblem !== null
+      ? exitCodes.failed
+      : exitCodes.ok;
+  terminal.out(
+    request.isJson
+      ? JSON.stringify(runDocument(outcome, exitCode), null, 2)
+      : renderSummary(outcome, request),
+  );
+  return exitCode;
+}
+
+function hasCancelled({ report }: JobOutcome): boolean {
+  return report.result.stats.n_cancelled_trials > 0;
+}
+
+function chooseDisplay(terminal: Terminal, { config, isJson }: RunRequest): Display {
+  if (terminal.isInteractive) return new ProgressDisplay(terminal, { isBarOnly: config.quiet });
+  return config.quiet || isJson ? silentDisplay : new ProgressLines(terminal);
+}
+
+async function confirmVariables(
+  terminal: Terminal,
+  uses: readonly VariableUse[],
+): Promise<boolean> {
+  const rows = uses.map(({ name, field, isKnown }) => [name, field, isKnown ? 'set' : 'missing']);
+  const table = renderTable(['host variable', 'used as', 'state'], rows);
+  const answer = await terminal.ask(`${table}\nThe tasks use these variables. Proceed? (Y/n) `);
+  return answer === null || !/^\s*no?\s*$/i.test(answer);
+}
+
+async function readVariables(flags: FlagValues): Promise<Record<string, string>> {
+  const path = flags['--env-file'];
+  if (typeof path !== 'string') return {};
+  let text: string;
+  try {
+    text = await readFile(resolve(path), 'utf8');
+  } catch (error) {
+    throw new RolloutError('CONFIG_INVALID', `${path}: ${messageOf(error)}`, {
+      phase: 'config',
+      field: '--env-file',
+      remedy: 'Name a file that exists and can be read.',
+      cause: error,
+    });
+  }
+  const problems = new Problems();
+  const variables = parseEnvFile(text, problems);
+  problems.throwIfAny();
+  return variables;
+}

@@ -1,0 +1,113 @@
+/** `slipway trials ls`, `show` and `regrade`. */
+import type { Command } from 'commander';
+import { listTrials, regradeTrials, showTrial } from '../../app/trials.ts';
+import type { CommandScope } from '../command-scope.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { phaseColumns, phaseTimesOf } from '../phase-times.ts';
+import { verdictText } from '../progress-lines.ts';
+import { trialDocument } from '../run-document.ts';
+import { formatDuration, renderTable } from '../table.ts';
+import { runAndReport } from './run.ts';
+
+type Run = (action: (scope: CommandScope) => Promise<number>) => Promise<void>;
+
+export function addTrialsCommands(parent: Command, run: Run): void {
+  parent
+    .command('ls')
+    .description('list the trials of a job')
+    .argument('<JOB>', 'job folder')
+    .option('--json', 'print a JSON document')
+    .action((dir: string, flags: { readonly json?: boolean }) =>
+      run((scope) => list(scope, dir, flags.json === true)),
+    );
+  parent
+    .command('show')
+    .description('show one trial: verdict, failure, where the time went, its files')
+    .argument('<TRIAL>', 'trial folder')
+    .option('--json', 'print result.json')
+    .action((dir: string, flags: { readonly json?: boolean }) =>
+      run((scope) => show(scope, dir, flags.json === true)),
+    );
+  parent
+    .command('regrade')
+    .description('run the separate verifier of finished trials again, without the agent')
+    .argument('<PATH>', 'trial folder or job folder')
+    .option('-o, --jobs-dir <DIR>', 'where the new job goes', 'jobs')
+    .option('--job-name <NAME>', 'name of the new job')
+    .option('-e, --env <TYPE>', 'environment (default: as before)')
+    .option('--json', 'print one JSON document at the end instead of text')
+    .action(
+      (
+        path: string,
+        flags: {
+          readonly jobsDir: string;
+          readonly jobName?: string;
+          readonly env?: string;
+          readonly json?: boolean;
+        },
+      ) =>
+        run(async (scope) => {
+          const ports = await scope.ports();
+          const { config, sources } = await regradeTrials(
+            {
+              path,
+              jobsDir: flags.jobsDir,
+              jobName: flags.jobName ?? '',
+              environment: flags.env ?? null,
+            },
+            ports,
+          );
+          return await runAndReport(scope, {
+            config,
+            sources,
+            allowUnsandboxed: false,
+            isJson: flags.json === true,
+            isSureOfVariables: true,
+            countFailuresAsZero: false,
+            ports,
+          });
+        }),
+    );
+}
+
+async function list(scope: CommandScope, dir: string, isJson: boolean): Promise<number> {
+  const { trials, others } = await listTrials(dir);
+  if (isJson)
+    scope.terminal.out(
+      JSON.stringify({ schema_version: 1, trials: trials.map(trialDocument), others }, null, 2),
+    );
+  else {
+    const rows = trials.map((trial) => [
+      trial.trialName,
+      trial.taskName,
+      trial.agentName,
+      verdictText(trial),
+      trial.phaseTimes.total_ms === undefined ? '–' : formatDuration(trial.phaseTimes.total_ms),
+    ]);
+    scope.terminal.out(renderTable(['trial', 'task', 'agent', 'verdict', 'total'], rows));
+    for (const { name, state } of others) scope.terminal.out(`${name}: ${state}`);
+  }
+  return exitCodes.ok;
+}
+
+async function show(scope: CommandScope, dir: string, isJson: boolean): Promise<number> {
+  const { result, summary, files } = await showTrial(dir);
+  if (isJson) {
+    scope.terminal.out(JSON.stringify(result, null, 2));
+    return exitCodes.ok;
+  }
+  const times = phaseTimesOf(summary.phaseTimes).map((ms) =>
+    ms === null ? '–' : formatDuration(ms),
+  );
+  scope.terminal.out(
+    [
+      `${summary.trialName}  (task ${summary.taskName}, agent ${summary.agentName})`,
+      verdictText(summary),
+      '',
+      renderTable([...phaseColumns], [times]),
+      '',
+      ...files,
+    ].join('\n'),
+  );
+  return exitCodes.ok;
+}

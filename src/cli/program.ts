@@ -1,0 +1,36 @@
+/** The command tree. Harbor's names come first; ours stand beside them. */
+import { Command } from 'commander';
+import { addCleanupCommand } from './commands/cleanup.ts';
+import { addCompareCommand, addResumeCommand } from './commands/jobs.ts';
+import { addRunCommand } from './commands/run.ts';
+import { addTaskCommands } from './commands/task.ts';
+import { addTrialsCommands } from './commands/trials.ts';
+import { addTrialStartCommand } from './commands/trial-start.ts';
+import type { CommandScope } from './command-scope.ts';
+
+export type RunAction = (action: (scope: CommandScope) => Promise<number>) => Promise<void>;
+
+/** `run` gets what the user chose; it decides the exit code. */
+export function buildProgram(version: string, run: RunAction): Command {
+  const program = new Command('slipway')
+    .description('runs Harbor tasks in sandboxes and verifies what agents did')
+    .version(version, '-v, --version', 'print the version')
+    .helpCommand(false)
+    .exitOverride();
+  addRunCommand(program, 'run', run);
+
+  const jobs = program.command('jobs').alias('job').description('finish and compare jobs');
+  addRunCommand(jobs, 'start', run);
+  addResumeCommand(jobs, run);
+  addCompareCommand(jobs, run);
+
+  const trials = program.command('trials').alias('trial').description('look at finished trials');
+  addTrialStartCommand(trials, run);
+  addTrialsCommands(trials, run);
+
+  const tasks = program.command('task').alias('tasks').description('write and check tasks');
+  addTaskCommands(tasks, run);
+
+  addCleanupCommand(program, run);
+  return program;
+}

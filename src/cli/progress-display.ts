@@ -1,0 +1,102 @@
+/** Redrawn lines on a terminal: one for the job, one per running trial. */
+import { setInterval, clearInterval } from 'node:timers';
+import type { JobEvent } from '../app/run-job.ts';
+import { ProgressState } from './progress-state.ts';
+import { formatDuration } from './table.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface Display {
+  accept(event: JobEvent): void;
+  /** A line that stays. */
+  note(text: string): void;
+  /** Removes what is redrawn. Idempotent. */
+  close(): void;
+}
+
+const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const frameMs = 120;
+const barWidth = 24;
+const mostLines = 12;
+
+export class ProgressDisplay implements Display {
+  readonly #terminal: Terminal;
+  readonly #state = new ProgressState();
+  readonly #isBarOnly: boolean;
+  readonly #startedMs = performance.now();
+  readonly #timer: NodeJS.Timeout;
+  #drawnLines = 0;
+  #frame = 0;
+  #isClosed = false;
+
+  constructor(terminal: Terminal, options: { readonly isBarOnly: boolean }) {
+    this.#terminal = terminal;
+    this.#isBarOnly = options.isBarOnly;
+    this.#timer = setInterval(() => this.#draw(), frameMs);
+    this.#timer.unref();
+  }
+
+  accept(event: JobEvent): void {
+    this.#state.accept(event, performance.now());
+  }
+
+  note(text: string): void {
+    this.#terminal.err(`${this.#erasure()}${text}\n`);
+    this.#drawnLines = 0;
+    if (!this.#isClosed) this.#draw();
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#terminal.err(this.#erasure());
+    this.#drawnLines = 0;
+  }
+
+  #draw(): void {
+    this.#frame = (this.#frame + 1) % frames.length;
+    const width = Math.max(this.#terminal.columns - 1, 20);
+    const lines = [this.#jobLine(), ...(this.#isBarOnly ? [] : this.#trialLines())];
+    const text = lines.map((line) => `${cut(line, width)}\x1b[K\n`).join('');
+    this.#terminal.err(`${this.#erasure()}${text}`);
+    this.#drawnLines = lines.length;
+  }
+
+  /** Back to the first drawn line, and everything below gone. */
+  #erasure(): string {
+    return this.#drawnLines === 0 ? '' : `\x1b[${this.#drawnLines}A\r\x1b[J`;
+  }
+
+  #jobLine(): string {
+    const { total, settled, failed, meanReward } = this.#state;
+    const share = total === 0 ? 0 : settled / total;
+    const filled = Math.round(share * barWidth);
+    const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
+    const elapsed = performance.now() - this.#startedMs;
+    const left = settled === 0 || settled >= total ? null : (elapsed / settled) * (total - settled);
+    return [
+      `${frames[this.#frame] ?? ''} ${bar} ${settled}/${total}`,
+      ...(meanReward === null ? [] : [`mean ${meanReward.toFixed(3)}`]),
+      ...(failed === 0 ? [] : [`${failed} failed`]),
+      formatDuration(elapsed),
+      ...(left === null ? [] : [`about ${formatDuration(left)} left`]),
+    ].join('  ');
+  }
+
+  #trialLines(): string[] {
+    const now = performance.now();
+    const running = this.#state.running;
+    const shown = running.slice(0, mostLines).map(({ taskName, stage, since, line }) => {
+      const detail = line === null ? '' : `  ${line.trim()}`;
+      return `  ${taskName}  ${stage} ${formatDuration(now - since)}${detail}`;
+    });
+    const more = running.length - shown.length;
+    return more > 0 ? [...shown, `  and ${more} more`] : shown;
+  }
+}
+
+/** Control characters out, then to the width of the terminal. */
+function cut(text: string, width: number): string {
+  const plain = text.replace(/[\x00-\x1f\x7f]/g, ' ');
+  return plain.length > width ? `${plain.slice(0, width - 1)}…` : plain;
+}

@@ -1,0 +1,72 @@
+/** One plain line per thing that happened, for logs and pipes. */
+import type { JobEvent, TrialSummary } from '../app/run-job.ts';
+import type { Display } from './progress-display.ts';
+import { formatDuration, formatNumber } from './table.ts';
+import type { Terminal } from './terminal.ts';
+
+export class ProgressLines implements Display {
+  readonly #terminal: Terminal;
+  #total = 0;
+  #settled = 0;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  accept(event: JobEvent): void {
+    if (event.type === 'job:started') {
+      this.#total = event.totalTrials;
+      this.#settled = event.finishedBefore;
+      const kept = event.finishedBefore === 0 ? '' : `, ${event.finishedBefore} finished before`;
+      this.note(`${event.totalTrials} trials${kept}`);
+    } else if (event.type === 'trial:retrying') {
+      const wait = formatDuration(event.waitMs);
+      this.note(`${event.trialName}: ${verdictText(event.summary)}; again in ${wait}`);
+    } else if (event.type === 'trial:cancelled') {
+      const { killed, is_complete, problem, duration_ms } = event.receipt;
+      const gone = is_complete ? 'everything gone' : `left behind: ${problem ?? 'unknown'}`;
+      this.note(
+        `${event.trialName}: cancelled, ${killed} processes killed, ${gone} (${formatDuration(duration_ms)})`,
+      );
+    } else if (event.type === 'trial:settled') {
+      this.#settled += 1;
+      const { summary } = event;
+      const ms = summary.phaseTimes.total_ms;
+      const time = ms === undefined ? '' : ` in ${formatDuration(ms)}`;
+      this.note(
+        `${this.#settled}/${this.#total} ${summary.trialName}: ${verdictText(summary)}${time}`,
+      );
+    }
+  }
+
+  note(text: string): void {
+    this.#terminal.err(`${text}\n`);
+  }
+
+  close(): void {
+    // Nothing is redrawn.
+  }
+}
+
+/** `reward 1`, `correctness 0.5, style 1` or the failure in one line. */
+export function verdictText({ rewards, failure }: TrialSummary): string {
+  const channels = Object.entries(rewards ?? {}).map(
+    ([channel, value]) => `${channel} ${formatNumber(value)}`,
+  );
+  const problem =
+    failure === null
+      ? []
+      : [
+          `${failure.code ?? failure.exceptionType}${failure.field === null ? '' : ` [${failure.field}]`}: ${failure.message.split('\n')[0] ?? ''}` +
+            (failure.remedy === null ? '' : ` — ${failure.remedy}`),
+        ];
+  const parts = [...channels, ...problem];
+  return parts.length === 0 ? 'no verdict' : parts.join(', ');
+}
+
+/** Says nothing. */
+export const silentDisplay: Display = {
+  accept: () => undefined,
+  note: () => undefined,
+  close: () => undefined,
+};

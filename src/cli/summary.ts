@@ -1,0 +1,124 @@
+/** The tables at the end of a job: one per eval group, then failures by code, phase times and where the results are. */
+import type { EvalGroup, JobOutcome, JobReport, TrialSummary } from '../app/run-job.ts';
+import type { EvalCoverage, EvalStats } from '../wire/harbor/job-result.ts';
+import { phaseColumns, phaseTimesOf } from './phase-times.ts';
+import { formatDuration, formatNumber, renderTable, type Cell } from './table.ts';
+
+export interface SummaryOptions {
+  /** Take Harbor's numbers, in which a trial without a verdict is a 0. */
+  readonly countFailuresAsZero: boolean;
+}
+
+export function renderSummary(outcome: JobOutcome, options: SummaryOptions): string {
+  const { report } = outcome;
+  const groups = report.groups.flatMap((group) => {
+    const stats = report.result.stats.evals[group.key];
+    return stats === undefined ? [] : [renderGroup(group, stats, options)];
+  });
+  return [...groups, closingLines(outcome)].join('\n\n');
+}
+
+function renderGroup(group: EvalGroup, stats: EvalStats, options: SummaryOptions): string {
+  const title = [group.source, group.agentName, group.modelName]
+    .filter((part) => part !== null)
+    .join(' • ');
+  const parts = [
+    title,
+    trialTable(group.trials),
+    numbersLine(stats, options),
+    ...failureTable(group.trials),
+  ];
+  return parts.join('\n');
+}
+
+function trialTable(trials: readonly TrialSummary[]): string {
+  const rows = trials.map((trial): Cell[] => [
+    trial.taskName,
+    trial.trialName.split('__').at(-1) ?? trial.trialName,
+    rewardText(trial),
+    trial.failure === null ? 'ok' : (trial.failure.code ?? trial.failure.exceptionType),
+    ...phaseTimesOf(trial.phaseTimes).map((ms) => (ms === null ? '–' : formatDuration(ms))),
+  ]);
+  return renderTable(['task', 'trial', 'reward', 'result', ...phaseColumns], rows);
+}
+
+function rewardText({ rewards }: TrialSummary): string {
+  const entries = Object.entries(rewards ?? {});
+  if (entries.length === 0) return '–';
+  if (entries.length === 1) return formatNumber(entries[0]?.[1] ?? 0);
+  return entries.map(([channel, value]) => `${channel} ${formatNumber(value)}`).join(', ');
+}
+
+/** What is averaged over is always said. */
+function numbersLine(stats: EvalStats, options: SummaryOptions): string {
+  const own = options.countFailuresAsZero ? null : stats.slipway;
+  const metrics = (own?.metrics ?? stats.metrics).flatMap((values) =>
+    Object.entries(values).map(
+      ([name, value]) =>
+        `${name} ${typeof value === 'number' ? formatNumber(value) : String(value)}`,
+    ),
+  );
+  const passAtK = Object.entries(own?.pass_at_k ?? stats.pass_at_k).map(
+    ([k, value]) => `pass@${k} ${formatNumber(value)}`,
+  );
+  const numbers = [...metrics, ...passAtK];
+  return `${numbers.length === 0 ? 'no number' : numbers.join('  ')}  over ${basis(stats, own)}`;
+}
+
+function basis(stats: EvalStats, own: EvalCoverage | null): string {
+  if (own === null) {
+    const total = stats.n_trials + (stats.slipway?.n_uncounted ?? stats.n_errors);
+    return `all ${total} trials, those without a verdict as 0`;
+  }
+  const infrastructure =
+    own.n_infrastructure_failures === 0
+      ? ''
+      : `, ${own.n_infrastructure_failures} of them infrastructure failures`;
+  const uncounted =
+    own.n_uncounted === 0
+      ? ''
+      : `; ${own.n_uncounted} without a verdict not counted${infrastructure}`;
+  return `${own.n_counted} trials${uncounted}`;
+}
+
+function failureTable(trials: readonly TrialSummary[]): string[] {
+  const failures = trials.flatMap(({ failure }) => (failure === null ? [] : [failure]));
+  if (failures.length === 0) return [];
+  const grouped = Map.groupBy(failures, ({ code, exceptionType }) => code ?? exceptionType);
+  const rows = [...grouped].map(([code, members]): Cell[] => [
+    code,
+    members[0]?.category ?? '',
+    members.length,
+    members[0]?.field ?? '–',
+    (members[0]?.message ?? '').split('\n')[0] ?? '',
+    members[0]?.remedy ?? '–',
+  ]);
+  const headings = ['failure', 'category', 'trials', 'field', 'message of the first', 'remedy'];
+  return ['', renderTable(headings, rows)];
+}
+
+function closingLines(outcome: JobOutcome): string {
+  const { report, environment } = outcome;
+  const { stats } = report.result;
+  const tokens =
+    stats.n_input_tokens === null && stats.n_output_tokens === null
+      ? []
+      : [`tokens: ${stats.n_input_tokens ?? 0} in, ${stats.n_output_tokens ?? 0} out`];
+  return [
+    `${countText(report)} in ${formatDuration(outcome.durationMs)} on ${environment.kind} (isolation: ${environment.isolation})`,
+    ...tokens,
+    ...(report.notStarted > 0
+      ? [`${report.notStarted} trials not started: slipway jobs resume -p ${outcome.dir}`]
+      : []),
+    `results: ${outcome.dir}`,
+  ].join('\n');
+}
+
+function countText({ result }: JobReport): string {
+  const { stats } = result;
+  const parts = [`${stats.n_completed_trials} of ${result.n_total_trials} trials ended`];
+  if (stats.n_errored_trials > 0) parts.push(`${stats.n_errored_trials} with errors`);
+  if (stats.n_cancelled_trials > 0) parts.push(`${stats.n_cancelled_trials} cancelled`);
+  if (stats.n_retries > 0) parts.push(`${stats.n_retries} retries`);
+  return parts.join(', ');
+}

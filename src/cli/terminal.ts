@@ -1,0 +1,12 @@
+/** Where a command writes and what it may ask. */
+export interface Terminal {
+  /** Results. */
+  out(text: string): void;
+  /** Everything else: progress, warnings, errors. */
+  err(text: string): void;
+  /** Whether `err` is a terminal on which lines can be redrawn. */
+  readonly isInteractive: boolean;
+  readonly columns: number;
+  /** One line from the person at the terminal; null when nobody is there. */
+  ask(question: string): Promise<string | null>;
+}
