@@ -116,6 +116,6 @@ async function configuredMirrors() {
 
 /** The keyring that signs Debian's releases; null where it is not installed. */
 export function debianKeyring() {
-  const file = '/usr/share/keyrings/debian-archive-keyring.gpg';
-  return existsSync(file) ? file : null;
+  const files = ['gpg', 'pgp'].map((end) => `/usr/share/keyrings/debian-archive-keyring.${end}`);
+  return files.find((file) => existsSync(file)) ?? null;
 }

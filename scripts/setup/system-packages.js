@@ -1,6 +1,6 @@
 /** The system programs that environments use, and the packages they come in. */
 import { existsSync } from 'node:fs';
-import { aptInstall, hasApt, rootPrefix } from './apt.js';
+import { aptInstall, debianKeyring, hasApt, rootPrefix } from './apt.js';
 import { baseImageArchive } from './base-image-archive.js';
 import { isDockerAnswering } from './docker-socket.js';
 import { findProgram } from './programs.js';
@@ -8,7 +8,7 @@ import { SetupProblem } from './step.js';
 
 /**
  * @typedef {object} Need
- * @property {string} program Looked for on PATH.
+ * @property {string} program Looked for on PATH; an absolute path is looked for as it is.
  * @property {string} package Debian's and Ubuntu's name.
  * @property {string} purpose What does not work without it.
  */
@@ -37,7 +37,17 @@ const dockerNeeds = [
 const baseImageNeeds = [
   { program: 'mmdebstrap', package: 'mmdebstrap', purpose: "the bundled tasks' base image" },
   { program: 'flock', package: 'util-linux', purpose: "the bundled tasks' base image" },
+  {
+    program: debianKeyring() ?? '/usr/share/keyrings/debian-archive-keyring.gpg',
+    package: 'debian-archive-keyring',
+    purpose: 'the signatures of the packages in that image',
+  },
 ];
+
+/** @param {Need} need */
+function isMissing(need) {
+  return need.program.startsWith('/') ? !existsSync(need.program) : !findProgram(need.program);
+}
 
 /** @typedef {'local' | 'docker' | 'compose' | 'base-image'} Want */
 
@@ -62,7 +72,7 @@ export async function provideSystemPackages(wants) {
   const prefix = await rootPrefix();
   if (prefix === null || !hasApt()) throw new SetupProblem(await askAnAdministrator(wants));
   await aptInstall(packages, prefix);
-  const absent = missing.filter((need) => findProgram(need.program) === null);
+  const absent = missing.filter(isMissing);
   if (absent.length > 0) {
     const names = absent.map((need) => need.program).join(', ');
     throw new SetupProblem(`After installing ${packages.join(' ')} still missing: ${names}`);
@@ -73,7 +83,7 @@ export async function provideSystemPackages(wants) {
 /** @param {readonly Want[]} wants */
 async function missingFor(wants) {
   const needs = (await Promise.all(wants.map(needsOf))).flat();
-  return needs.filter((need) => findProgram(need.program) === null);
+  return needs.filter(isMissing);
 }
 
 /**
