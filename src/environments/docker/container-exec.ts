@@ -1,3 +1,4 @@
+import { systemClock } from '../../core/clock.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import { RolloutError } from '../../core/errors.ts';
 import {
@@ -19,9 +20,14 @@ import { PassThrough } from 'node:stream';
 /** How long killing a command, from the first try to its proven end, may take. */
 const killDeadlineMs = 10_000;
 
+/** The engine learns of a container's end a moment after its processes are dead. */
+const containerEndMs = 200;
+
 export interface ExecTarget {
   readonly engine: EngineClient;
   readonly containerId: string;
+  /** Whether this process is stopping or removing the container: commands that are killed then are lost, not finished. */
+  readonly isEnding?: () => boolean;
 }
 
 /** Runs one command in a container; the contract is that of `Environment.exec`. */
@@ -175,22 +181,23 @@ async function pidOf(exec: AttachedExec, signal: AbortSignal): Promise<number | 
   }
 }
 
-/** 137 is also what a command leaves that died with its container: only the container tells. */
+/** 137 and 143 are also what a command leaves that died with its container: only the container tells. */
 async function refuseLost(
   target: ExecTarget,
   exitCode: number | null,
   signal: AbortSignal,
 ): Promise<void> {
   if (exitCode !== null && exitCode !== 137 && exitCode !== 143) return;
-  const answer = await target.engine.json({
-    method: 'GET',
-    path: `/containers/${target.containerId}/json`,
-    signal,
-  });
-  if (exitCode !== null && containerDetails.parse(answer).State.Running) return;
-  throw new RolloutError('ENVIRONMENT_LOST', 'the container ended while a command ran in it', {
-    phase: 'environment',
-  });
+  const path = `/containers/${target.containerId}/json`;
+  for (const waitMs of [0, containerEndMs]) {
+    await systemClock.sleep(waitMs, signal);
+    const answer = await target.engine.json({ method: 'GET', path, signal });
+    const isRunning = containerDetails.parse(answer).State.Running;
+    if (exitCode === null || !isRunning || target.isEnding?.() === true)
+      throw new RolloutError('ENVIRONMENT_LOST', 'the container ended while a command ran in it', {
+        phase: 'environment',
+      });
+  }
 }
 
 async function withAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

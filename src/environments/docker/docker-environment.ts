@@ -33,7 +33,9 @@ export class DockerEnvironment implements Environment {
   readonly #parts: DockerParts;
   readonly #boot: SandboxBoot;
   readonly #channels = new Set<ControlChannel>();
-  #isStarted = false;
+  /** Of `start`; null before it. */
+  #starting: LinkedAbort | null = null;
+  #isStopping = false;
   #booting: Promise<string> | null = null;
   #containerId: string | null = null;
   #processes: ProcessControl | null = null;
@@ -59,15 +61,20 @@ export class DockerEnvironment implements Environment {
   }): Promise<StartReport> {
     const { signal } = options;
     signal.throwIfAborted();
-    if (this.#isStarted || this.#destroying !== null)
+    if (this.#starting !== null || this.#destroying !== null)
       throw new RolloutError('INTERNAL', 'a sandbox is started once', { phase: 'environment' });
-    this.#isStarted = true;
+    using starting = new LinkedAbort([signal]); // also aborted by destroy
+    this.#starting = starting;
     const began = performance.now();
-    await this.#boot.prepare({ signal, onProgress: options.onProgress ?? (() => undefined) });
+    await this.#boot.prepare({
+      signal: starting.signal,
+      onProgress: options.onProgress ?? (() => undefined),
+    });
     const imageReady = performance.now();
-    this.#booting = this.#boot.boot(signal);
-    this.#containerId = await untilAborted(this.#booting, signal);
-    await this.#proveUp(signal);
+    starting.signal.throwIfAborted();
+    this.#booting = this.#boot.boot(starting.signal);
+    this.#containerId = await untilAborted(this.#booting, starting.signal);
+    await this.#proveUp(starting.signal);
     return { imageMs: imageReady - began, bootMs: performance.now() - imageReady };
   }
 
@@ -156,6 +163,7 @@ export class DockerEnvironment implements Environment {
 
   async stop(signal: AbortSignal): Promise<void> {
     if (this.#containerId === null) return;
+    this.#isStopping = true;
     for (const id of await this.#boot.containers(signal)) await this.#stopContainer(id, signal);
     await this.#closeChannels();
   }
@@ -172,6 +180,7 @@ export class DockerEnvironment implements Environment {
 
   async #destroy(deadlineMs: number): Promise<DestroyReceipt> {
     const began = performance.now();
+    this.#starting?.abort(removing());
     if (this.#booting !== null)
       await Promise.race([this.#booting.catch(() => undefined), delay(deadlineMs / 2)]);
     const left = deadlineMs - (performance.now() - began);
@@ -286,14 +295,25 @@ export class DockerEnvironment implements Environment {
 
   #target(): ExecTarget {
     const containerId = this.#containerId;
-    if (containerId === null || this.#destroying !== null)
-      throw new RolloutError(
-        'ENVIRONMENT_LOST',
-        containerId === null ? 'the sandbox has not been started' : 'the sandbox is being removed',
-        { phase: 'environment', retryable: false },
-      );
-    return { engine: this.#parts.engine, containerId };
+    if (this.#destroying !== null) throw removing();
+    if (containerId === null)
+      throw new RolloutError('ENVIRONMENT_LOST', 'the sandbox has not been started', {
+        phase: 'environment',
+        retryable: false,
+      });
+    return {
+      engine: this.#parts.engine,
+      containerId,
+      isEnding: () => this.#isStopping || this.#destroying !== null,
+    };
   }
+}
+
+function removing(): RolloutError {
+  return new RolloutError('ENVIRONMENT_LOST', 'the sandbox is being removed', {
+    phase: 'environment',
+    retryable: false,
+  });
 }
 
 /** Waits for work that goes on when the signal fires: only the waiting ends. */

@@ -15,7 +15,11 @@ const callNumbers = {
   'unshare-user': { x64: 272, arm64: 97, args: '0x10000000' },
   keyctl: { x64: 250, arm64: 219, args: '0, 0xffffffff - 0, 0' },
   bpf: { x64: 321, arm64: 280, args: '0, 0, 0' },
-  mount: { x64: 165, arm64: 40, args: '"none", "/mnt", "tmpfs", 0, 0' },
+  mount: {
+    x64: 165,
+    arm64: 40,
+    args: '(my $from = "none"), (my $at = "/mnt"), (my $kind = "tmpfs"), 0, 0',
+  },
   reboot: { x64: 169, arm64: 142, args: '0, 0, 0, 0' },
 } as const;
 
