@@ -165,7 +165,7 @@ export class LocalEnvironment implements Environment {
 
   async #start(signal: AbortSignal, onLine: (line: string) => void): Promise<StartReport> {
     using either = new LinkedAbort([signal, this.#ending.signal]);
-    return this.#edge(
+    return await this.#edge(
       either.signal,
       async () => {
         either.signal.throwIfAborted();
