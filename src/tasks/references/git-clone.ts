@@ -1,8 +1,9 @@
-import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { cp, lstat, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { RolloutError } from '../../core/errors.ts';
 import type { Git, GitCommand } from './git.ts';
 import type { GitRemote } from './git-url.ts';
+import { refuseUnsafeTree } from './inside-links.ts';
 import { isFullHash } from './task-reference.ts';
 
 interface CloneOptions {
@@ -69,6 +70,24 @@ export class GitClone {
   /** Runs git in the clone. */
   git(args: readonly [string, ...string[]], input = ''): Promise<string> {
     return this.#git.run(args, { ...this.#command(), cwd: this.dir, input });
+  }
+
+  async hasFolder(path: string): Promise<boolean> {
+    const status = await lstat(join(this.dir, path)).catch(() => null);
+    return status?.isDirectory() === true;
+  }
+
+  /** Copies a checked-out folder without git's own. Throws ARCHIVE_UNSAFE when a link in it leaves it. */
+  async copyFolder(path: string, to: string): Promise<void> {
+    const from = join(this.dir, path);
+    const own = join(this.dir, '.git');
+    await refuseUnsafeTree(from, new Set(path === '.' ? ['.git'] : []));
+    await cp(from, to, {
+      recursive: true,
+      verbatimSymlinks: true,
+      preserveTimestamps: true,
+      filter: (source) => source !== own,
+    });
   }
 
   hasLfs(): Promise<boolean> {

@@ -1,11 +1,9 @@
-import { cp, lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { attribute, RolloutError } from '../../core/errors.ts';
 import { CacheEntries, hasEntry, type EntryWriter } from './cache-entries.ts';
 import type { Git } from './git.ts';
 import { GitClone } from './git-clone.ts';
 import { resolveCommit } from './git-commits.ts';
-import { refuseUnsafeTree } from './inside-links.ts';
 import { fetchLfsFiles } from './lfs-files.ts';
 import type { GitRemote } from './git-url.ts';
 import { shortUuid } from './short-uuid.ts';
@@ -126,18 +124,10 @@ export class GitTasks {
   ): Promise<FetchedTask | RolloutError> {
     try {
       signal.throwIfAborted();
-      const from = join(clone.dir, pin.task.path);
-      await requireFolder(from, pin.task);
+      if (!(await clone.hasFolder(pin.task.path))) throw missingFolder(pin.task);
       const warnings = await fetchLfsFiles(clone, pin.task, signal);
-      const skip = new Set(['.git']);
-      await refuseUnsafeTree(from, pin.task.path === '.' ? skip : new Set());
       const filled = join(await writer.scratch(), 'task');
-      await cp(from, filled, {
-        recursive: true,
-        verbatimSymlinks: true,
-        preserveTimestamps: true,
-        filter: (source) => source !== join(clone.dir, '.git'),
-      });
+      await clone.copyFolder(pin.task.path, filled);
       await writer.place(filled, pin.dir);
       return fetched(pin, warnings);
     } catch (error) {
@@ -155,10 +145,8 @@ function failureOf(error: unknown, signal: AbortSignal): RolloutError {
   return attribute(error, 'GIT_FAILED', 'resolve', 'the task could not be fetched');
 }
 
-async function requireFolder(dir: string, task: GitTask): Promise<void> {
-  const status = await lstat(dir).catch(() => null);
-  if (status?.isDirectory() === true) return;
-  throw new RolloutError('TASK_NOT_FOUND', `the repository holds no folder ${task.path}`, {
+function missingFolder(task: GitTask): RolloutError {
+  return new RolloutError('TASK_NOT_FOUND', `the repository holds no folder ${task.path}`, {
     phase: 'resolve',
     field: 'path',
     remedy: 'Check the path and the commit.',

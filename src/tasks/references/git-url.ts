@@ -96,10 +96,15 @@ function repositoryName(path: string): string {
   return posix.basename(path.replace(/\/+$/, '')).replace(/\.git$/, '') || 'repository';
 }
 
-/** The address without user name, password, query and fragment, for lock files and result files. */
-export function publicGitUrl(remote: GitRemote): string {
-  const url = URL.parse(remote.url);
-  if (url === null) return remote.url;
+/** The address as it was written, but without password, query and fragment, and over HTTP without user name: for files that are kept. */
+export function publicGitUrl({ written, transport }: GitRemote): string {
+  const url = URL.parse(written);
+  if (url === null || transport === 'file') return written;
+  const isHttp = transport === 'http' || transport === 'https';
+  const secrets = [url.password, url.search, url.hash, isHttp ? url.username : ''];
+  if (secrets.every((secret) => secret === '')) return written;
+  if (isHttp) url.username = '';
+  url.password = '';
   url.search = '';
   url.hash = '';
   return url.href;

@@ -13,21 +13,15 @@ const keyVariables = ['SLIPWAY_REGISTRY_KEY', 'HARBOR_SUPABASE_PUBLISHABLE_KEY']
 const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /**
- * The registry that the host's variables name; null when they name none, so that only a reference that needs it fails.
- * Throws CONFIG_INVALID for an address that cannot be used and REGISTRY_NOT_CONFIGURED for an address without a key.
+ * The registry that the host's variables name; null unless they give both address and key, so that only a reference that needs a
+ * registry fails. Throws CONFIG_INVALID for an address that cannot be used.
  */
 export function readRegistrySettings(
   variables: Readonly<Record<string, string | undefined>>,
 ): RegistrySettings | null {
   const url = firstSet(variables, urlVariables);
-  if (url === null) return null;
   const key = firstSet(variables, keyVariables);
-  if (key === null)
-    throw new RolloutError('REGISTRY_NOT_CONFIGURED', 'the registry has an address but no key', {
-      phase: 'config',
-      field: 'SLIPWAY_REGISTRY_KEY',
-      remedy: `Set ${keyVariables.join(' or ')} to its publishable key.`,
-    });
+  if (url === null || key === null) return null;
   return { baseUrl: registryAddress(url.value, url.name), key: key.value };
 }
 
@@ -35,7 +29,7 @@ export function readRegistrySettings(
 export function registryNotConfigured(): RolloutError {
   return new RolloutError(
     'REGISTRY_NOT_CONFIGURED',
-    'a package or dataset of a registry is named but no registry is set',
+    'a package or dataset of a registry is named, but the address or the key of the registry is not set',
     {
       phase: 'resolve',
       field: 'SLIPWAY_REGISTRY_URL',

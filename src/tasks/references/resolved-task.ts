@@ -26,7 +26,7 @@ export interface ResolvedTask {
   readonly digest: string | null;
   /** Name of the dataset it came from. */
   readonly source: string | null;
-  /** The entry pinned to what was found: the commit or the digest filled in. */
+  /** The entry pinned to what was found, the commit or the digest filled in, and without credentials in its address. */
   readonly entry: TaskEntry;
   /** Each names the task, never an address. */
   readonly warnings: readonly string[];
@@ -68,7 +68,7 @@ export function gitTask(task: GitTask, { commit, dir, warnings }: FetchedTask): 
     path: task.path,
     digest: null,
     source: task.source,
-    entry: { ...task.entry, git_commit_id: commit },
+    entry: { ...task.entry, git_url: gitUrl, git_commit_id: commit },
     warnings: [...unpinnedGitWarnings(task, commit), ...warnings],
   };
 }

@@ -105,6 +105,14 @@ await test('user names, passwords and queries never stay in an address that is s
   });
   assert.doesNotMatch(remote.url, /me|s3cret/);
   assert.equal(publicGitUrl(remote), 'https://example.org/o/r.git');
+  for (const clean of [
+    'git@example.org:o/r.git',
+    'ssh://git@example.org/r',
+    'https://Example.org',
+    '/srv/r',
+  ])
+    assert.equal(publicGitUrl(parseGitUrl(clean, 'git_url')), clean);
+  assert.equal(publicGitUrl(parseGitUrl('ssh://git:pw@h/r', 'git_url')), 'ssh://git@h/r');
 });
 
 await test('paths in a repository stay inside it and refs are names', () => {
