@@ -25,6 +25,7 @@ export interface BootRequest {
 
 /** How long an ENTRYPOINT is watched for ending at once. */
 const entrypointMs = 150;
+const firstChildMs = 1_000;
 
 /** ENVIRONMENT_START_FAILED, CAPABILITY_UNSUPPORTED, DISK_FULL. What is half made is removed by name. */
 export async function bootSandbox(request: BootRequest, signal: AbortSignal): Promise<Sandbox> {
@@ -50,6 +51,7 @@ export async function bootSandbox(request: BootRequest, signal: AbortSignal): Pr
   const sandbox = ociSandbox(input, machine);
   const initPid = await machine.runtime.start({ folder, image, sandbox }, signal);
   if (image.config.entrypoint.length > 0) await watchEntrypoint(folder, initPid, signal);
+  await untilInitHasChild(initPid, signal);
   const started = new Sandbox({
     initPid,
     network,
@@ -82,6 +84,21 @@ async function makeFolder({ spec, folder }: BootRequest, signal: AbortSignal): P
 function writeEtc(folder: SandboxFolder, files: Readonly<Record<string, string>>): void {
   for (const [name, content] of Object.entries(files))
     writeFileSync(path.join(folder.etc, name), content, { mode: 0o644 });
+}
+
+/** What the init starts first belongs to the sandbox itself: it must be there when the sandbox's own processes are counted. */
+async function untilInitHasChild(initPid: number, signal: AbortSignal): Promise<void> {
+  const until = performance.now() + firstChildMs;
+  while (performance.now() < until && childrenOf(initPid) === '')
+    await delay(1, undefined, { signal });
+}
+
+function childrenOf(pid: number): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1');
+  } catch {
+    return null; // it has ended
+  }
 }
 
 async function watchEntrypoint(

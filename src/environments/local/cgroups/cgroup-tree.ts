@@ -48,7 +48,11 @@ export class CgroupTree {
         .filter((option) => !['rw', 'ro', 'relatime'].includes(option)),
     }));
     const isHybrid = hierarchies.some(({ controllers }) => controllers.includes('pids'));
-    if (isHybrid) return new CgroupTree(1, hierarchies, parent);
+    if (isHybrid) {
+      // The runtime makes its group in the second version's hierarchy too, though no limit lives there.
+      const unified = second?.[1] === undefined ? [] : [{ root: second[1], controllers: [] }];
+      return new CgroupTree(1, [...hierarchies, ...unified], parent);
+    }
     if (second?.[1] === undefined) return null;
     return new CgroupTree(2, [{ root: second[1], controllers: [] }], parent);
   }

@@ -122,7 +122,7 @@ export class ImageResolver {
   async #ensureInBuildah(reference: string, onLine: OnLine, signal: AbortSignal): Promise<boolean> {
     const full = fullImageReference(reference);
     if (await this.#buildah.has(full, signal)) return true;
-    return this.#exclusive(full, signal, async () => {
+    return this.#exclusive(`base-${full}`, signal, async () => {
       if (await this.#buildah.has(full, signal)) return true;
       const archive = await this.#archives.find(full);
       if (this.#unpullable.get(full) === null) {

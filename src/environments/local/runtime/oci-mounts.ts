@@ -61,4 +61,5 @@ export const readonlyPaths = [
   '/proc/irq',
   '/proc/sys',
   '/proc/sysrq-trigger',
+  '/sys/fs/cgroup',
 ] as const;
