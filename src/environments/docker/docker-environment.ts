@@ -182,7 +182,11 @@ export class DockerEnvironment implements Environment {
     const began = performance.now();
     this.#starting?.abort(removing());
     if (this.#booting !== null)
-      await Promise.race([this.#booting.catch(() => undefined), delay(deadlineMs / 2)]);
+      // Unreferenced: the loser of the race must not keep the process alive.
+      await Promise.race([
+        this.#booting.catch(() => undefined),
+        delay(deadlineMs / 2, undefined, { ref: false }),
+      ]);
     const left = deadlineMs - (performance.now() - began);
     const receipt = await removeSandbox(this.#parts.engine, this.name, { deadlineMs: left });
     await this.#boot.release();
