@@ -29,28 +29,36 @@ export async function makeLogFolders(environment: Environment, signal: AbortSign
   await asRoot(environment, `mkdir -p ${dirs} && chmod 0777 ${dirs}`, signal);
 }
 
+export interface FolderToTake {
+  readonly dir: string;
+  /** As `chmod` reads it. */
+  readonly mode: string;
+  /** Parents that are not real folders are removed as well. */
+  readonly parents?: boolean;
+}
+
 /**
- * Leaves a folder empty, real, owned by root, with this mode. A link or a file in its place is removed, and with `parents` also one in place of a
+ * Leaves each folder empty, real, owned by root, with its mode. A link or a file in its place is removed, and with `parents` also one in place of a
  * parent: nothing that was left there decides where the next writer writes. The shell checks the result itself.
  */
-export async function takeBackFolder(
+export async function takeBackFolders(
   environment: Environment,
-  folder: { readonly dir: string; readonly mode: string; readonly parents?: boolean },
+  folders: readonly FolderToTake[],
   signal: AbortSignal,
 ): Promise<void> {
-  const { dir, mode, parents = false } = folder;
-  const quoted = quote(dir);
-  const commands = [
-    'set -e',
-    ...(parents ? parentsOf(dir) : []).map((parent) => realFolder(quote(parent))),
-    realFolder(quoted),
-    `mkdir -p ${quoted}`,
-    `find ${quoted} -mindepth 1 -delete 2>/dev/null || rm -rf ${quoted}/* ${quoted}/.[!.]* ${quoted}/..?*`,
-    `chown 0:0 ${quoted}`,
-    `chmod ${mode} ${quoted}`,
-    `[ -z "$(ls -A ${quoted})" ]`,
-  ];
-  await asRoot(environment, commands.join('\n'), signal);
+  const commands = folders.flatMap(({ dir, mode, parents = false }) => {
+    const quoted = quote(dir);
+    return [
+      ...(parents ? parentsOf(dir) : []).map((parent) => realFolder(quote(parent))),
+      realFolder(quoted),
+      `mkdir -p ${quoted}`,
+      `find ${quoted} -mindepth 1 -delete 2>/dev/null || rm -rf ${quoted}/* ${quoted}/.[!.]* ${quoted}/..?*`,
+      `chown 0:0 ${quoted}`,
+      `chmod ${mode} ${quoted}`,
+      `[ -z "$(ls -A ${quoted})" ]`,
+    ];
+  });
+  await asRoot(environment, ['set -e', ...commands].join('\n'), signal);
 }
 
 function realFolder(quoted: string): string {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Environment } from '../environments/environment.ts';
 import { artifactDestination } from '../tasks/artifacts.ts';
 import type { Artifact } from '../tasks/task.ts';
-import { asRoot, takeBackFolder, workingFolder } from './sandbox-folders.ts';
+import { asRoot, takeBackFolders, workingFolder } from './sandbox-folders.ts';
 import { quote } from './shell-quote.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function transferArtifacts(
       ? artifact.source
       : path.posix.join(await workingFolder(environment, { user: null }, signal), artifact.source);
     if (found.isDirectory()) {
-      await takeBackFolder(environment, { dir: target, mode: '0777' }, signal);
+      await takeBackFolders(environment, [{ dir: target, mode: '0777' }], signal);
       await environment.uploadDir(host, target, signal);
     } else {
       const parent = quote(path.posix.dirname(target));

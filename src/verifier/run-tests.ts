@@ -41,7 +41,8 @@ export async function runTestScript(
   signal: AbortSignal,
 ): Promise<number> {
   const { script } = run.tests;
-  await environment.exec({ command: `chmod +x ${script}`, user: 'root' }, signal);
+  if (!run.tests.isExecutable)
+    await environment.exec({ command: `chmod +x ${script}`, user: 'root' }, signal);
   const { exitCode } = await environment.exec(
     {
       // The subshell keeps the redirection of a script that changes its own output.

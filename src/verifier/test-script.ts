@@ -14,6 +14,8 @@ export interface TestScript {
   readonly uploads: readonly string[];
   /** Path in the sandbox. */
   readonly script: string;
+  /** Every user may run it as it is uploaded. */
+  readonly isExecutable: boolean;
 }
 
 /**
@@ -27,13 +29,14 @@ export async function findTestScript(task: Task, step: string | null): Promise<T
     ...(step === null ? [] : [path.join(task.dir, 'steps', step, 'tests')]),
   ];
   const uploads: string[] = [];
-  let hasScript = false;
+  let mode: number | null = null;
   for (const dir of dirs) {
     if (!(await isThere(dir))) continue;
     uploads.push(dir);
-    hasScript ||= await isThere(path.join(dir, scriptName));
+    const found = await stat(path.join(dir, scriptName)).catch(() => null);
+    mode = found?.mode ?? mode;
   }
-  if (hasScript) return { uploads, script };
+  if (mode !== null) return { uploads, script, isExecutable: (mode & 0o555) === 0o555 };
   const field = path.relative(task.dir, path.join(dirs.at(-1) ?? task.dir, scriptName));
   throw new RolloutError('TASK_TESTS_MISSING', `the task has no ${field}`, {
     phase: 'verifier',
@@ -45,6 +48,7 @@ export async function findTestScript(task: Task, step: string | null): Promise<T
 export const separateTestScript: TestScript = {
   uploads: [],
   script: `${sandboxTestsDir}/${scriptName}`,
+  isExecutable: false,
 };
 
 async function isThere(file: string): Promise<boolean> {

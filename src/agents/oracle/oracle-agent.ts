@@ -37,10 +37,12 @@ export class OracleAgent implements Agent {
     const hostDir = await findSolution(solution.taskDir, run.step?.name ?? null);
     const environment = run.environment.withEnv(solution.env());
     await environment.uploadDir(hostDir, solutionDir, signal);
-    await environment.exec(
-      { command: `chmod +x ${solutionDir}/${scriptName}`, user: 'root' },
-      signal,
-    );
+    const { mode } = await stat(path.join(hostDir, scriptName));
+    if ((mode & 0o555) !== 0o555)
+      await environment.exec(
+        { command: `chmod +x ${solutionDir}/${scriptName}`, user: 'root' },
+        signal,
+      );
     // The subshell keeps the redirection of a script that changes its own output.
     const { exitCode } = await environment.exec(
       {

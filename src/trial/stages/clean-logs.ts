@@ -1,5 +1,5 @@
 import { attribute, RolloutError } from '../../core/errors.ts';
-import { takeBackFolder } from '../sandbox-folders.ts';
+import { takeBackFolders } from '../sandbox-folders.ts';
 import { sandboxTestsDir } from '../../verifier/test-script.ts';
 import { sandboxVerifierDir } from '../../verifier/run-tests.ts';
 import type { RoundRun, Stage } from '../stage.ts';
@@ -10,14 +10,19 @@ export const cleanLogs: Stage<RoundRun> = {
   phase: 'verifier',
   applies: (run) => run.round.verifier?.mode === 'shared',
   async run(run, signal) {
-    const clean = async (limited: AbortSignal): Promise<void> => {
-      const take = (dir: string, mode: string): Promise<void> =>
-        takeBackFolder(run.environment, { dir, mode, parents: true }, limited);
-      await take(sandboxVerifierDir, '0777');
-      await take(sandboxTestsDir, '0755');
-    };
+    const clean = (limited: AbortSignal): Promise<void> =>
+      takeBackFolders(
+        run.environment,
+        [
+          { dir: sandboxVerifierDir, mode: '0777', parents: true },
+          { dir: sandboxTestsDir, mode: '0755' },
+        ],
+        limited,
+      );
     try {
-      await run.roundDeadline.child('verifier').within('clean', { signal, expired, work: clean });
+      await run.record.timed('verifier_ms', () =>
+        run.roundDeadline.child('verifier').within('clean', { signal, expired, work: clean }),
+      );
     } catch (error) {
       signal.throwIfAborted();
       throw asVerifierFailure(error);

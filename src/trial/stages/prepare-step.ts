@@ -5,7 +5,7 @@ import { RolloutError } from '../../core/errors.ts';
 import type { ProcessSnapshot } from '../../environments/environment.ts';
 import { stepFolder } from '../../tasks/scripts.ts';
 import { waitUntilHealthy } from '../healthcheck.ts';
-import { takeBackFolder, workingFolder } from '../sandbox-folders.ts';
+import { takeBackFolders, workingFolder } from '../sandbox-folders.ts';
 import { quote } from '../shell-quote.ts';
 import type { RoundRun, Stage } from '../stage.ts';
 import { healthcheckExpired } from './check-health.ts';
@@ -47,7 +47,7 @@ async function bringStepFiles(run: RoundRun, signal: AbortSignal): Promise<void>
     signal,
     expired: uploadExpired,
     work: async (limited) => {
-      await takeBackFolder(environment, { dir: agentLogsDir, mode: '0777' }, limited);
+      await takeBackFolders(environment, [{ dir: agentLogsDir, mode: '0777' }], limited);
       const folder = await workingFolder(environment, { user }, limited);
       if (hasFiles) await environment.uploadDir(files, folder, limited);
       return folder;

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { agentLogsDir } from '../../agents/agent.ts';
 import { RolloutError } from '../../core/errors.ts';
 import { applyLogFilters } from '../../verifier/log-filters.ts';
@@ -17,9 +18,10 @@ export const saveAgentLogs: Stage<RoundRun> = {
     const { environment, folders, plan, record } = run;
     const { include_logs: include, exclude_logs: exclude } = plan.config.agent;
     const save = async (limited: AbortSignal): Promise<void> => {
+      const hasOwnFiles = (await readdir(folders.agent)).length > 0;
       await environment.downloadDir(agentLogsDir, folders.agent, limited);
       await applyLogFilters(folders.agent, { include, exclude }, []);
-      await environment.uploadDir(folders.agent, agentLogsDir, limited);
+      if (hasOwnFiles) await environment.uploadDir(folders.agent, agentLogsDir, limited);
     };
     try {
       await record.timed('collect_ms', () =>

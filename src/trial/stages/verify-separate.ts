@@ -3,7 +3,7 @@ import { sandboxVerifierDir } from '../../verifier/run-tests.ts';
 import type { Environment } from '../../environments/environment.ts';
 import type { DeadlineScope } from '../deadline-scope.ts';
 import { underNetwork } from '../network-phase.ts';
-import { takeBackFolder } from '../sandbox-folders.ts';
+import { takeBackFolders } from '../sandbox-folders.ts';
 import { problemOf } from '../sandboxes.ts';
 import type { RoundRun, Stage } from '../stage.ts';
 import { ownLimits } from '../timeouts.ts';
@@ -60,7 +60,7 @@ async function verifyElsewhere(
       expired: transferExpired,
       work: async (limited) => {
         const folder = { dir: sandboxVerifierDir, mode: '0777', parents: true };
-        await takeBackFolder(environment, folder, limited);
+        await takeBackFolders(environment, [folder], limited);
         const { artifacts: artifactsDir } = run.folders;
         await transferArtifacts(environment, { artifactsDir, artifacts }, limited);
       },
