@@ -22,7 +22,8 @@ export async function sweepByLabel(
   );
   const { storeId } = options.journals;
   // The dead runs in hand are locked by this very cleaning, not alive.
-  const live = new Set(await options.journals.liveRuns()).difference(new Set(deadRuns));
+  const liveRuns = (await options.journals.liveRuns()).filter((id) => !deadRuns.includes(id));
+  const live = new Set(liveRuns);
   const [own, foreign] = partition(
     found.flat(),
     ({ sandbox }) => sandbox.labels.storeId === storeId,

@@ -10,7 +10,7 @@ import { eventually, output } from '../looking.ts';
 const server = [
   'use IO::Socket::INET;',
   'my $s = IO::Socket::INET->new(LocalPort => 8080, Listen => 5, ReuseAddr => 1) or die;',
-  'while (my $c = $s->accept) { print $c "from the side\\n"; close $c }',
+  'while (my $c = $s->accept) { my $line = <$c>; print $c "from the side\\n"; close $c }',
 ].join(' ');
 
 async function composeImage(bench: CaseBench): Promise<ImageSource> {
@@ -73,7 +73,7 @@ export const composeCases: readonly ConformanceCase[] = [
         network: { mode: 'public' },
       });
       assert.equal(await output(environment, 'echo main', signal), 'main');
-      const ask = `timeout 3 bash -c 'cat < /dev/tcp/side/8080' 2>/dev/null || true`;
+      const ask = `${bench.probes.fetchDirect('side', 8080)} || true`;
       await eventually(
         'the side service answers',
         async () => {
