@@ -4,10 +4,14 @@
  * holder of the same lock removes it. Entries never change afterwards, because trials of other processes may be reading them.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { RolloutError } from '../../core/errors.ts';
 import { lowerId } from '../../core/ids.ts';
 import type { LockPort } from '../../core/lock.ts';
+
+const unwritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
 
 /** How long to wait for another process that fills the same entry. */
 const lockTimeoutMs = 30 * 60_000;
@@ -44,7 +48,7 @@ export class CacheEntries {
     work: (writer: EntryWriter) => Promise<T>,
   ): Promise<T> {
     const id = createHash('sha256').update(key).digest('hex').slice(0, 24);
-    await mkdir(root, { recursive: true });
+    await makeRoot(root);
     const lock = await this.#locks.acquire(join(root, '.locks', `${id}.lock`), {
       timeoutMs: lockTimeoutMs,
       signal,
@@ -62,6 +66,21 @@ export class CacheEntries {
     } finally {
       await removeUnfinished(root, id).finally(() => lock.release());
     }
+  }
+}
+
+async function makeRoot(root: string): Promise<void> {
+  try {
+    await mkdir(root, { recursive: true });
+    await access(root, constants.W_OK);
+  } catch (error) {
+    if (!unwritable.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    throw new RolloutError('CONFIG_INVALID', `the cache folder ${root} cannot be written`, {
+      phase: 'resolve',
+      field: 'XDG_CACHE_HOME',
+      remedy: 'Set XDG_CACHE_HOME to a folder that you may write.',
+      cause: error,
+    });
   }
 }
 

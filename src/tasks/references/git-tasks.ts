@@ -112,7 +112,12 @@ export class GitTasks {
         for (const { task } of group) outcome.set(task, failure);
         continue;
       }
-      for (const pin of group) outcome.set(pin.task, await this.#place(clone, pin, writer, signal));
+      for (const [, same] of Map.groupBy(group, (pin) => pin.dir)) {
+        const [pin] = same;
+        if (pin === undefined) continue;
+        const placed = await this.#place(clone, pin, writer, signal);
+        for (const { task } of same) outcome.set(task, placed);
+      }
     }
   }
 

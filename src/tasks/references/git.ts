@@ -56,6 +56,8 @@ const credentialHelper =
 
 const defaultTimeoutMs = 10 * 60_000;
 const detailLines = 8;
+/** The system's words for ENOSPC and EDQUOT; git has no exit code of its own for them. */
+const noSpace = /No space left on device|Disk quota exceeded/;
 
 /** The git program: never asks, never runs code of the repository, is ended as a whole, and tells no address in its errors. */
 export class Git {
@@ -85,6 +87,11 @@ export class Git {
     const timeoutMs = command.timeoutMs ?? this.#timeoutMs;
     const result = await this.#spawn(args, command, what, timeoutMs);
     if (result.exitCode === 0) return result.stdout;
+    if (noSpace.test(result.stderr))
+      throw new RolloutError('DISK_FULL', `${what}: no space left`, {
+        phase: 'resolve',
+        remedy: 'Free disk space on the host, then run the job again: it resumes.',
+      });
     throw new RolloutError(
       'GIT_FAILED',
       `${what} failed with ${result.exitCode === null ? 'a signal' : `exit code ${result.exitCode}`}`,

@@ -49,6 +49,9 @@ export interface ResolveOptions {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
+/** Repositories at once: a clone keeps a processor busy. */
+const maxClones = 4;
+
 type Settled = ResolvedTask | RolloutError;
 
 /**
@@ -61,6 +64,7 @@ export class ReferenceResolver {
   readonly #packages: PackageTasks | null;
   readonly #datasets: DatasetLister;
   readonly #downloads: Limiter;
+  readonly #clones = new Limiter(maxClones);
 
   constructor(options: ReferenceResolverOptions) {
     const { cacheDir, baseDir, git, registry } = options;
@@ -127,14 +131,8 @@ export class ReferenceResolver {
     }
     for (const group of repositories.values())
       work.push(
-        this.#repository(
-          group.map(({ task }) => task),
-          signal,
-        ).then((outcomes) => {
-          for (const { index, task } of group) {
-            const outcome = outcomes.get(task) ?? lost();
-            settle(index, outcome instanceof RolloutError ? outcome : gitTask(task, outcome));
-          }
+        this.#repository(group, signal).then((outcomes) => {
+          for (const { index, task } of group) settle(index, outcomes.get(task) ?? lost());
         }),
       );
     await Promise.allSettled(work); // none may outlive this call; the first failure is thrown below
@@ -178,10 +176,23 @@ export class ReferenceResolver {
     }
   }
 
-  #repository(tasks: readonly GitTask[], signal: AbortSignal) {
-    const [first] = tasks;
-    if (first === undefined) throw new TypeError('a repository is fetched for its tasks');
-    return this.#gitTasks.fetch(first.remote, tasks, { root: this.#root(first), signal });
+  /** Tasks of one repository and one root. */
+  async #repository(
+    group: readonly { readonly task: GitTask }[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<GitTask, Settled>> {
+    const [first] = group;
+    if (first === undefined) return new Map();
+    const { remote } = first.task;
+    const options = { root: this.#root(first.task), signal };
+    const tasks = group.map(({ task }) => task);
+    const outcomes = await this.#clones.run(signal, () =>
+      this.#gitTasks.fetch(remote, tasks, options),
+    );
+    const settled = new Map<GitTask, Settled>();
+    for (const [task, outcome] of outcomes)
+      settled.set(task, outcome instanceof RolloutError ? outcome : gitTask(task, outcome));
+    return settled;
   }
 
   async #package(task: PackageTask, signal: AbortSignal): Promise<ResolvedTask> {

@@ -11,7 +11,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
-import { isRolloutError, RolloutError } from '../../core/errors.ts';
+import { attribute, isRolloutError, RolloutError } from '../../core/errors.ts';
 import { staysInside, unsafe } from './inside-links.ts';
 
 export interface UnpackLimits {
@@ -198,7 +198,7 @@ function typed(error: unknown): unknown {
   if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR' || code === 'ENAMETOOLONG')
     return unsafe('the archive contradicts itself: a name is a file and a folder');
   const isSystem = code !== undefined && /^E[A-Z]+$/.test(code);
-  if (isSystem) return error;
+  if (isSystem) return attribute(error, 'INTERNAL', 'resolve', 'the archive cannot be unpacked');
   return new RolloutError('REGISTRY_UNAVAILABLE', 'the archive breaks off or is no tar.gz', {
     phase: 'resolve',
     cause: error,
