@@ -11,7 +11,8 @@ import type { FileMount } from './runtime/oci-mounts.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
 
 const defaultPath = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const keepAlive = ['sh', '-c', 'sleep infinity'];
+/** `exec`, so that one process keeps the sandbox alive from its first moment on. */
+const keepAlive = ['sh', '-c', 'exec sleep infinity'];
 const initPath = '/dev/init';
 
 export interface SandboxInput {

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, statfsSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { RolloutError } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
@@ -107,15 +107,25 @@ export class Buildah {
     if (result.exitCode !== 0) throw buildFailed(lines);
   }
 
-  /** Writes an image as an OCI layout and hands the folder to `use`; it is removed afterwards. */
+  /**
+   * Writes an image as an OCI layout and hands the folder to `use`; it is removed afterwards. Layers in `known` are not written: an
+   * empty file of their size stands where each would be, which buildah takes for the layer.
+   */
   async exported<T>(
-    reference: string,
+    image: { readonly reference: string; readonly known: ReadonlyMap<string, number> },
     signal: AbortSignal,
     use: (layout: string) => Promise<T>,
   ): Promise<T> {
+    const { reference, known } = image;
     const layout = path.join(this.#dir, 'exports', randomUUID());
-    await mkdir(layout, { recursive: true });
+    const blobs = path.join(layout, 'blobs', 'sha256');
+    await mkdir(blobs, { recursive: true });
     try {
+      for (const [diffId, size] of known) {
+        const file = path.join(blobs, diffId.slice('sha256:'.length));
+        await writeFile(file, '');
+        await truncate(file, size);
+      }
       const result = await this.#run(
         ['push', '--quiet', '--disable-compression', reference, `oci:${layout}:image`],
         { signal },

@@ -139,12 +139,13 @@ export class ImageResolver {
   }
 
   async #export(name: string, tag: string, signal: AbortSignal): Promise<StoredImage> {
-    const images = await this.#buildah.exported(name, signal, (layout) =>
+    const image = { reference: name, known: await this.store.layerSizes() };
+    const images = await this.#buildah.exported(image, signal, (layout) =>
       this.store.loadArchive(layout, { signal, tag }),
     );
-    const [image] = images;
-    if (image === undefined) throw this.#notFound(tag);
-    return image;
+    const [made] = images;
+    if (made === undefined) throw this.#notFound(tag);
+    return made;
   }
 
   #notFound(reference: string): RolloutError {

@@ -5,7 +5,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { attribute, RolloutError } from '../../../core/errors.ts';
 import type { LockPort } from '../../../core/lock.ts';
@@ -78,6 +78,17 @@ export class ImageStore {
     }
   }
 
+  /** Layers that are here, with the size of the tar stream each was unpacked from. */
+  async layerSizes(): Promise<ReadonlyMap<string, number>> {
+    const sizes = new Map<string, number>();
+    for (const name of await readdir(this.#sizesDir).catch(() => [])) {
+      const diffId = `sha256:${name}`;
+      if (!existsSync(path.join(this.layersDir, layerName(diffId)))) continue;
+      sizes.set(diffId, Number(await readFile(path.join(this.#sizesDir, name), 'utf8')));
+    }
+    return sizes;
+  }
+
   async tag(id: string, reference: string): Promise<void> {
     await this.#write(this.#tagFile(reference), id);
   }
@@ -116,7 +127,11 @@ export class ImageStore {
       await rm(dir, { recursive: true, force: true }); // what a killed process left
       await mkdir(dir, { recursive: true, mode: 0o755 });
       await mkdir(this.layersDir, { recursive: true });
-      await unpackLayer(source, dir, signal);
+      const size = await unpackLayer(source, dir, signal);
+      await this.#write(
+        path.join(this.#sizesDir, source.diffId.slice('sha256:'.length)),
+        String(size),
+      );
       await rename(dir, target);
     } catch (error) {
       await rm(dir, { recursive: true, force: true });
@@ -154,6 +169,10 @@ export class ImageStore {
     const draft = `${file}.${randomUUID()}`;
     await writeFile(draft, content);
     await rename(draft, file);
+  }
+
+  get #sizesDir(): string {
+    return path.join(this.#dir, 'layer-sizes');
   }
 
   #configFile(id: string): string {

@@ -16,16 +16,18 @@ export interface LayerSource {
   readonly open: () => Promise<Readable>;
 }
 
-/** `dir` exists and is empty. Rejects with IMAGE_INVALID or DISK_FULL; the folder is then to be thrown away. */
+/** `dir` exists and is empty. Resolves with the size of the uncompressed tar stream. Rejects with IMAGE_INVALID or DISK_FULL; the folder is then to be thrown away. */
 export async function unpackLayer(
   source: LayerSource,
   dir: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const hash = createHash('sha256');
+  let size = 0;
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done): void {
       hash.update(chunk);
+      size += chunk.length;
       done(null, chunk);
     },
   });
@@ -43,6 +45,7 @@ export async function unpackLayer(
   const digest = `sha256:${hash.digest('hex')}`;
   if (digest !== source.diffId) throw invalid(source.diffId, `has the digest ${digest}`);
   await convertWhiteouts(dir, signal);
+  return size;
 }
 
 /** Extended attributes other than capabilities and `user.` could steer the overlay itself, so they are not taken over. */
