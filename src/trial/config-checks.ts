@@ -26,14 +26,13 @@ export function refuseUnsupportedConfig(
     );
   for (const [field, value] of negativeTimes(config))
     throw invalid(field, `${value} is negative`, 'Give a time or a factor of at least 0.');
-  if (Object.keys(config.environment.kwargs).length > 0)
-    warn('environment.kwargs are ignored: they configure providers of Harbor');
   if (!config.environment.delete)
     warn('environment.delete = false keeps images only; sandboxes are always removed');
   if (task.steps.length > 0 && config.source_trial !== null)
     throw new RolloutError('REGRADE_IMPOSSIBLE', 'a multi-step trial cannot be graded again', {
       phase: 'config',
       field: 'source_trial',
+      remedy: 'Run the trial again.',
     });
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { attribute, isRolloutError, RolloutError, type Phase } from '../core/errors.ts';
 import type { KillReceipt } from '../environments/environment.ts';
-import type { AgentResult, TimingInfo } from '../wire/harbor/trial-result.ts';
+import type { AgentInfo, AgentResult, TimingInfo } from '../wire/harbor/trial-result.ts';
 import { toHarborTime } from '../wire/harbor/dump.ts';
 import type { CancellationReceipt, PhaseTimes } from '../wire/harbor/slipway-record.ts';
 import type { Rewards } from '../verifier/reward-file.ts';
@@ -32,6 +32,8 @@ export class TrialRecord {
   readonly startedAt: Date;
   finishedAt: Date | null = null;
   failure: NotedFailure | null = null;
+  /** Who made what is verified, when that was the agent of an earlier trial. */
+  agentInfo: AgentInfo | null = null;
   environmentSetup: TimingInfo | null = null;
   agentSetup: TimingInfo | null = null;
   readonly phaseTimes: PhaseTimes = {};

@@ -16,6 +16,7 @@ import { createAgent, describeAgent } from './agent-of-trial.ts';
 import { cancelSandboxes } from './cancel.ts';
 import { DeadlineScope, raceAbort, TrialWork } from './deadline-scope.ts';
 import { redactDocument, redactFolder } from './redact.ts';
+import { regradeSequence } from './regrade.ts';
 import { explain, toTrialResult } from './result.ts';
 import { problemOf, Sandboxes } from './sandboxes.ts';
 import { runSequence, standardSequence, type Sequence } from './sequence.ts';
@@ -56,7 +57,7 @@ export type CreateTrial = (request: TrialRequest, parts: TrialParts) => Trial;
 export function createTrial(
   request: TrialRequest,
   parts: TrialParts,
-  sequence: Sequence = standardSequence,
+  sequence: Sequence = request.config.source_trial === null ? standardSequence : regradeSequence,
 ): Trial {
   return new StagedTrial(request, parts, sequence);
 }
@@ -287,7 +288,7 @@ class StagedTrial implements Trial {
       taskId,
       source,
       checksum: this.#inputs?.checksum ?? '',
-      agentInfo: describeAgent(config, this.#run?.agent ?? null),
+      agentInfo: this.#record.agentInfo ?? describeAgent(config, this.#run?.agent ?? null),
       plan: this.#plan,
       provider: this.#parts.provider,
       sandbox: this.#sandboxName,
