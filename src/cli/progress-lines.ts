@@ -64,9 +64,11 @@ export function verdictText({ rewards, failure }: TrialSummary): string {
   return parts.length === 0 ? 'no verdict' : parts.join(', ');
 }
 
-/** Says nothing. */
-export const silentDisplay: Display = {
-  accept: () => undefined,
-  note: () => undefined,
-  close: () => undefined,
-};
+/** Only what somebody should know: warnings, cleaned-up sandboxes. */
+export function quietDisplay(terminal: Terminal): Display {
+  return {
+    accept: () => undefined,
+    note: (text) => terminal.err(`${text}\n`),
+    close: () => undefined,
+  };
+}

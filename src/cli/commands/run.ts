@@ -14,7 +14,7 @@ import type { JobConfig } from '../../wire/harbor/job-config.ts';
 import type { CommandScope } from '../command-scope.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { ProgressDisplay, type Display } from '../progress-display.ts';
-import { ProgressLines, silentDisplay } from '../progress-lines.ts';
+import { ProgressLines, quietDisplay } from '../progress-lines.ts';
 import { runDocument } from '../run-document.ts';
 import { addRunOptions, flagValues } from '../run-options.ts';
 import { renderSummary } from '../summary.ts';
@@ -110,7 +110,7 @@ function hasCancelled({ report }: JobOutcome): boolean {
 
 function chooseDisplay(terminal: Terminal, { config, isJson }: RunRequest): Display {
   if (terminal.isInteractive) return new ProgressDisplay(terminal, { isBarOnly: config.quiet });
-  return config.quiet || isJson ? silentDisplay : new ProgressLines(terminal);
+  return config.quiet || isJson ? quietDisplay(terminal) : new ProgressLines(terminal);
 }
 
 async function confirmVariables(
