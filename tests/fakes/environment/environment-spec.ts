@@ -1,0 +1,27 @@
+import type { EnvironmentSpec } from '../../../src/environments/environment.ts';
+
+/** A spec that every fake machine can start. */
+export function environmentSpec(
+  name: string,
+  overrides: Partial<EnvironmentSpec> = {},
+): EnvironmentSpec {
+  return {
+    name,
+    labels: {
+      storeId: 'store',
+      runId: 'run',
+      trial: 'trial',
+      expiresAt: '2100-01-01T00:00:00.000Z',
+    },
+    image: { kind: 'prebuilt', reference: 'debian:bookworm-slim' },
+    forceBuild: false,
+    workdir: null,
+    env: {},
+    limits: { cpus: null, memoryMb: null, storageMb: null, pids: null },
+    network: { mode: 'public' },
+    laterNetworks: [],
+    hostEndpoint: null,
+    extraCaBundle: null,
+    ...overrides,
+  };
+}
