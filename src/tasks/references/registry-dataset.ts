@@ -1,7 +1,7 @@
 /** Datasets of a registry.json (a file or an address) or of the registry's own list, named without an organisation. */
 import { readFile } from 'node:fs/promises';
 import { posix, resolve } from 'node:path';
-import { messageOf, RolloutError } from '../../core/errors.ts';
+import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import type { DatasetEntry } from '../../wire/harbor/dataset-entry.ts';
 import { registryFileSchema, type RegistryDataset } from '../../wire/harbor/registry.ts';
 import { taskEntrySchema } from '../../wire/harbor/task-entry.ts';
@@ -71,8 +71,7 @@ export function registryListing(
 ): DatasetListing {
   const tasks = new Map<string, DatasetTask>();
   for (const { git_url, git_commit_id, path } of found.tasks) {
-    const isLocal = git_url === null || parseGitUrl(git_url, 'git_url').transport === 'file';
-    if (isLocal && origin === 'remote')
+    if (origin === 'remote' && isOnThisMachine(git_url))
       throw invalid(
         'registry_url',
         `dataset ${found.name} of a remote registry names a folder of this machine`,
@@ -95,6 +94,17 @@ export function registryListing(
     entry: { ...dataset, version: found.version },
     warnings: [],
   };
+}
+
+/** An address that git may not use is nowhere: it fails its own task, later. */
+function isOnThisMachine(gitUrl: string | null): boolean {
+  if (gitUrl === null) return true;
+  try {
+    return parseGitUrl(gitUrl, 'git_url').transport === 'file';
+  } catch (error) {
+    if (isRolloutError(error, 'REFERENCE_INVALID')) return false;
+    throw error;
+  }
 }
 
 /** A registry.json as text. Throws CONFIG_INVALID. */

@@ -196,6 +196,31 @@ await test('LFS pointers without git-lfs are a warning that names the task', asy
   assert.match(task!.warnings.join('\n'), /task t: files are stored in git LFS/);
 });
 
+await test('with git-lfs the files themselves arrive', async (t) => {
+  await using repository = await GitRepository.make();
+  await using bench = await Workbench.make();
+  const hasLfs = await repository.git('lfs', 'install', '--local').then(
+    () => true,
+    () => false,
+  );
+  if (!hasLfs) {
+    t.skip('git-lfs is not installed');
+    return;
+  }
+  const weights = 'weights '.repeat(1000);
+  await repository.commit({
+    ...under('t', { ...plainTask, 'environment/weights.bin': weights }),
+    ...under('u', { ...plainTask, 'environment/weights.bin': `other ${weights}` }),
+    '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n',
+  });
+  const stored = await repository.git('cat-file', 'blob', 'HEAD:t/environment/weights.bin');
+  assert.match(stored, /^version https:\/\/git-lfs/, 'the repository holds a pointer');
+  const entry = taskEntry({ git_url: repository.url, path: 't' });
+  const [task] = await bench.resolver.resolveTasks([entry], options);
+  assert.equal(await readFile(join(task!.dir, 'environment/weights.bin'), 'utf8'), weights);
+  assert.equal(task!.warnings.length, 1, 'only that no commit is given');
+});
+
 await test('a download folder of its own takes the place of the cache', async () => {
   await using repository = await GitRepository.make();
   await using bench = await Workbench.make();
