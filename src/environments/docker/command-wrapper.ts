@@ -20,6 +20,9 @@ export const shellArgv: readonly string[] = [
   `${report}if command -v bash >/dev/null 2>&1; then exec bash --noprofile --norc; else exec sh; fi`,
 ];
 
+/** Argv for a plain `sh` that reads commands from its standard input: what it runs is fixed by POSIX. */
+export const plainShellArgv: readonly string[] = ['sh', '-c', `${report}exec sh`];
+
 /** Cuts the pid line off the beginning of stderr and passes the rest on. */
 export class PidLine {
   #pending: Buffer | null = Buffer.alloc(0);

@@ -13,11 +13,6 @@ import { planNetwork, type NetworkPlan } from './network/network-plan.ts';
 import { SandboxNetwork } from './network/sandbox-network.ts';
 import type { SandboxBoot } from './sandbox-boot.ts';
 
-/**
- * A name server that does not exist, for sandboxes that never are public: the engine's own resolver would otherwise ask the
- * host's name servers for them, even on an internal network.
- */
-export const noNameServer = '240.0.0.1';
 const callLimitMs = 120_000;
 
 /** One container, made through the engine alone. */
@@ -125,7 +120,7 @@ export class ContainerBoot implements SandboxBoot {
       spec: this.#spec,
       image: this.#image,
       networkMode: this.#network?.name ?? this.#plan.kind,
-      nameServers: isSecluded ? [noNameServer] : [],
+      isSecluded,
       engineCpus: this.#parts.engineCpus,
       variables: {
         ...(hasCa ? caVariables : {}),

@@ -8,11 +8,18 @@ export interface ContainerRequest {
   /** `none`, `bridge`, or the name of the sandbox's own network. */
   readonly networkMode: string;
   readonly variables: Readonly<Record<string, string>>;
-  /** Name servers; empty = the engine's choice. */
-  readonly nameServers: readonly string[];
+  /** Never public: names are resolved by the egress proxy, not in the sandbox. */
+  readonly isSecluded: boolean;
   /** Processors of the engine's machine; it refuses limits above. */
   readonly engineCpus: number;
 }
+
+/**
+ * A name server that does not exist: the engine's own resolver would otherwise ask the host's name servers, also for a sandbox on an
+ * internal network. It answers names of services itself; for others it is silent, so programs are told not to wait long.
+ */
+export const noNameServer = '240.0.0.1';
+export const noNameOptions = ['timeout:1', 'attempts:1'];
 
 /** Body of the engine's create call. The image's ENTRYPOINT is kept: it runs with the keep-alive command as its arguments. */
 export function containerSettings(request: ContainerRequest): Record<string, unknown> {
@@ -26,7 +33,9 @@ export function containerSettings(request: ContainerRequest): Record<string, unk
     HostConfig: {
       Init: true,
       NetworkMode: request.networkMode,
-      ...(request.nameServers.length === 0 ? {} : { Dns: request.nameServers }),
+      ...(request.isSecluded
+        ? { Dns: [noNameServer], DnsOptions: noNameOptions, DnsSearch: ['.'] }
+        : {}),
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '1' } },
       ...limitSettings(spec.limits, request.engineCpus),

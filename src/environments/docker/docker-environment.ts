@@ -190,6 +190,7 @@ export class DockerEnvironment implements Environment {
     const left = deadlineMs - (performance.now() - began);
     const receipt = await removeSandbox(this.#parts.engine, this.name, { deadlineMs: left });
     await this.#boot.release();
+    this.#processes?.close();
     await this.#closeChannels();
     return { ...receipt, durationMs: performance.now() - began };
   }

@@ -126,12 +126,13 @@ export class EgressProxy {
       const target = absoluteTarget(request.url ?? '');
       const port = target.port === '' ? 80 : Number(target.port);
       const socket = await this.#open(target.hostname, port, () => response.destroy());
-      const headers = endToEnd(request.rawHeaders);
+      const headers = endToEnd(request.rawHeaders, ['host']);
       const onward = httpRequest({
         createConnection: () => socket,
         method: request.method,
         path: `${target.pathname}${target.search}`,
-        headers: [...headers, 'connection', 'close'],
+        // The target is what counts, whatever the client put into Host, if anything.
+        headers: ['host', target.host, ...headers, 'connection', 'close'],
         setHost: false,
       });
       onward.on('error', () => this.#fail(response, new Refused(502, 'the server hung up')));
@@ -302,8 +303,8 @@ function connectTarget(authority: string): { readonly host: string; readonly por
 }
 
 /** Raw header pairs without those that concern one connection only, named by the list or by `Connection`. */
-function endToEnd(raw: readonly string[]): string[] {
-  const dropped = new Set(hopByHop);
+function endToEnd(raw: readonly string[], without: readonly string[] = []): string[] {
+  const dropped = new Set([...hopByHop, ...without]);
   for (let at = 0; at < raw.length; at += 2)
     if (raw[at]?.toLowerCase() === 'connection')
       for (const name of (raw[at + 1] ?? '').split(',')) dropped.add(name.trim().toLowerCase());

@@ -11,7 +11,7 @@ function hostConfig(limits: Partial<ResourceLimits>, engineCpus = 2): Record<str
     image: 'image',
     networkMode: 'none',
     variables: {},
-    nameServers: [],
+    isSecluded: false,
     engineCpus,
   });
   return settings['HostConfig'] as Record<string, unknown>;

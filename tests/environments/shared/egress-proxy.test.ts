@@ -25,6 +25,7 @@ before(async () => {
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
       outgoing.setHeader('x-seen-proxy-headers', String(incoming.headers['proxy-connection']));
+      outgoing.setHeader('x-seen-host', String(incoming.headers.host));
       outgoing.end(`${incoming.method} ${incoming.url} ${Buffer.concat(chunks).toString()}`);
     });
   });
@@ -88,6 +89,18 @@ describe('egress proxy', () => {
       const answer = await get(port, `http://good.test:${targetPort}/a?b=1`, 'hello');
       assert.deepEqual(answer, { status: 200, text: 'POST /a?b=1 hello' });
       assert.deepEqual(proxy.counts, { allowed: 1, refused: 0, failed: 0 });
+    }));
+
+  it('tells the server the host that was asked for, also when the client named none or another', () =>
+    withProxy(open, async (port) => {
+      for (const host of ['', 'Host: elsewhere.test\r\n']) {
+        const socket = connect({ host: '127.0.0.1', port });
+        socket.write(`GET http://good.test:${targetPort}/ HTTP/1.0\r\n${host}\r\n`);
+        let answer = '';
+        socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+        await once(socket, 'close');
+        assert.match(answer, new RegExp(`x-seen-host: good.test:${targetPort}\r\n`));
+      }
     }));
 
   it('refuses a name that is not listed without resolving it', async () => {

@@ -5,7 +5,7 @@ import { RolloutError } from '../../../core/errors.ts';
 import type { NetworkPolicy } from '../../../wire/network-policy.ts';
 import type { EnvironmentSpec, ImageSource } from '../../environment.ts';
 import { caVariables } from '../ca-variables.ts';
-import { noNameServer, putCertificates, unprepared } from '../container-boot.ts';
+import { putCertificates, unprepared } from '../container-boot.ts';
 import type { DockerParts } from '../docker-parts.ts';
 import { containerList } from '../engine/engine-answers.ts';
 import { engineFailure } from '../engine/engine-error.ts';
@@ -233,7 +233,7 @@ export class ComposeBoot implements SandboxBoot {
             : Math.min(limits.cpus, engineCpus),
       },
       network: this.#network?.name ?? null,
-      nameServers: isSecluded && this.#network !== null ? [noNameServer] : [],
+      isSecluded: isSecluded && this.#network !== null,
     });
   }
 

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import type { ResourceLimits } from '../../environment.ts';
+import { noNameOptions, noNameServer } from '../container-settings.ts';
 
 const build = z.looseObject({
   context: z.string(),
@@ -51,7 +52,8 @@ export interface SandboxOverlay {
   readonly limits: ResourceLimits;
   /** The sandbox's own network, on which then all services are and nothing else; null = the networks of the task. */
   readonly network: string | null;
-  readonly nameServers: readonly string[];
+  /** Never public: only names of services are resolved. */
+  readonly isSecluded: boolean;
 }
 
 /** The model that is run. Published ports and fixed container names are dropped: attempts of one task run side by side. */
@@ -125,7 +127,9 @@ function isolated(
   return {
     network_mode: undefined,
     networks: { default: { aliases: [...aliases] } },
-    ...(overlay.nameServers.length === 0 ? {} : { dns: overlay.nameServers }),
+    ...(overlay.isSecluded
+      ? { dns: [noNameServer], dns_opt: noNameOptions, dns_search: ['.'] }
+      : {}),
   };
 }
 

@@ -59,6 +59,10 @@ export class CgroupControl implements ProcessControl {
     };
   }
 
+  close(): void {
+    // Nothing is held between calls.
+  }
+
   async #outside(keep: ProcessSnapshot): Promise<readonly HostProcess[]> {
     const all = (await processesIn(this.#folder)).filter((entry) => !entry.isZombie);
     const keepers = await keeperPids(all, this.#initPid);

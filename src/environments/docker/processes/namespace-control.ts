@@ -1,13 +1,19 @@
 /**
- * Kills from inside, for daemons whose processes this host does not see: a root shell in the container's pid namespace first stops
- * every process with one system call (`kill -STOP -1` reaches all but init and the caller, so a fork bomb cannot outrun it), then
- * reads /proc, kills what is not kept, and lets the rest go on. Uses only the shell's builtins: nothing is forked.
+ * Kills from inside, for daemons whose processes this host does not see or may not kill: a root shell in the container's pid
+ * namespace first stops every process with one system call (`kill -STOP -1` reaches all but init and the caller, so a fork bomb
+ * cannot outrun it), then reads /proc, kills what is not kept, and lets the rest go on. The shell is opened with the first snapshot,
+ * before an agent runs, and its scripts use builtins only: they work where no process can be started any more.
  */
-import { RolloutError } from '../../../core/errors.ts';
+import { isRolloutError, RolloutError } from '../../../core/errors.ts';
 import { never } from '../../../core/linked-abort.ts';
 import type { KillReceipt, ProcessSnapshot } from '../../environment.ts';
-import { runCommand, type ExecTarget } from '../container-exec.ts';
+import type { ExecTarget } from '../container-exec.ts';
 import { killLimitMs, type ProcessControl } from './process-control.ts';
+import { RootShell } from './root-shell.ts';
+
+const maxAttempts = 5;
+/** Processes that starting one shell may need at a time. */
+const roomFor = 64;
 
 /** Prints `pid:start` of each living process but init, this shell and the chain to the keep-alive command. */
 const listScript = `
@@ -44,6 +50,8 @@ list() {
 export class NamespaceControl implements ProcessControl {
   readonly #target: ExecTarget;
   readonly #pidsLimit: number | null;
+  #shell: RootShell | null = null;
+  #hadShell = false;
 
   constructor(target: ExecTarget, pidsLimit: number | null) {
     this.#target = target;
@@ -88,26 +96,38 @@ kill -CONT -1 2>/dev/null; :`;
     };
   }
 
-  /** A sandbox at its limit of processes could not take ours: the limit is lifted while we look. */
+  close(): void {
+    this.#shell?.close();
+  }
+
   async #run(script: string, signal: AbortSignal): Promise<readonly string[]> {
-    await this.#limit(-1, signal);
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        this.#shell ??= await this.#open(signal);
+        return await this.#shell.run(script, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#shell?.close();
+        this.#shell = null;
+        if (attempt === maxAttempts || isRolloutError(error, 'ENVIRONMENT_LOST')) throw error;
+      }
+  }
+
+  /** Root in the sandbox may have killed our shell; a sandbox at its limit of processes gets a little room for another. */
+  async #open(signal: AbortSignal): Promise<RootShell> {
+    if (this.#hadShell && this.#pidsLimit !== null) await this.#limit(this.#pidsLimit + roomFor);
+    this.#hadShell = true;
     try {
-      const { stdout } = await runCommand(
-        this.#target,
-        { command: script, shell: 'sh', user: 0, cwd: '/', timeoutMs: 10_000 },
-        signal,
-      );
-      return stdout.split('\n').filter((line) => line !== '');
+      return await RootShell.open(this.#target, signal);
     } finally {
-      if (this.#pidsLimit !== null) await this.#limit(this.#pidsLimit, never);
+      if (this.#pidsLimit !== null) await this.#limit(this.#pidsLimit);
     }
   }
 
-  async #limit(pids: number, signal: AbortSignal): Promise<void> {
-    if (this.#pidsLimit === null) return;
+  async #limit(pids: number): Promise<void> {
     const path = `/containers/${this.#target.containerId}/update`;
     await this.#target.engine
-      .json({ method: 'POST', path, json: { PidsLimit: pids }, signal, timeoutMs: 10_000 })
-      .catch(() => undefined); // an engine without the limit has room; a lost container is reported by the command
+      .json({ method: 'POST', path, json: { PidsLimit: pids }, signal: never, timeoutMs: 10_000 })
+      .catch(() => undefined); // an engine without the limit has room; a lost container is reported by the shell
   }
 }

@@ -5,6 +5,8 @@ export interface ProcessControl {
   snapshot(signal: AbortSignal): Promise<ProcessSnapshot>;
   /** AGENT_NOT_STOPPED when something outside `keep` is still alive at the end. */
   kill(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt>;
+  /** Frees what it holds open in the container. Idempotent. */
+  close(): void;
 }
 
 /** The command that keeps a container up. Its process, and what leads from init to it, is never killed. */

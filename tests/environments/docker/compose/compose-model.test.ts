@@ -14,7 +14,7 @@ const overlay: SandboxOverlay = {
   workdir: '/app',
   limits: { cpus: 1.5, memoryMb: 256, storageMb: null, pids: 99 },
   network: null,
-  nameServers: [],
+  isSecluded: false,
 };
 
 const model = composeModel.parse({
@@ -84,7 +84,7 @@ describe('compose overlay', () => {
   });
 
   test('on its own network every service is there alone, under the names it had', () => {
-    const { services, networks } = overlaid({ network: 'box', nameServers: ['240.0.0.1'] });
+    const { services, networks } = overlaid({ network: 'box', isSecluded: true });
     assert.deepEqual(networks, { default: { name: 'box', external: true } });
     assert.deepEqual(services['db']!['networks'], { default: { aliases: ['db', 'database'] } });
     assert.deepEqual(services['main']!['networks'], { default: { aliases: ['main'] } });
