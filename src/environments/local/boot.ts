@@ -10,6 +10,7 @@ import type { Machine } from './machine.ts';
 import { networkFiles, planNetwork } from './network-plan.ts';
 import { SandboxNetwork } from './network/sandbox-network.ts';
 import { makePrivateDir, type CompiledLocalOptions } from './options.ts';
+import { childPids, readProcess } from './processes/process-table.ts';
 import { SandboxProcesses } from './processes/sandbox-processes.ts';
 import { Sandbox } from './sandbox.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
@@ -89,16 +90,12 @@ function writeEtc(folder: SandboxFolder, files: Readonly<Record<string, string>>
 /** What the init starts first belongs to the sandbox itself: it must be there when the sandbox's own processes are counted. */
 async function untilInitHasChild(initPid: number, signal: AbortSignal): Promise<void> {
   const until = performance.now() + firstChildMs;
-  while (performance.now() < until && childrenOf(initPid) === '')
+  while (performance.now() < until && childPids(initPid).length === 0 && isRunning(initPid))
     await delay(1, undefined, { signal });
 }
 
-function childrenOf(pid: number): string | null {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1');
-  } catch {
-    return null; // it has ended
-  }
+function isRunning(pid: number): boolean {
+  return readProcess(pid)?.isEnded === false;
 }
 
 async function watchEntrypoint(
@@ -108,7 +105,7 @@ async function watchEntrypoint(
 ): Promise<void> {
   const until = performance.now() + entrypointMs;
   while (performance.now() < until) {
-    if (!existsSync(`/proc/${initPid}/root/proc`)) throw entrypointEnded(folder);
+    if (!isRunning(initPid)) throw entrypointEnded(folder);
     await delay(15, undefined, { signal });
   }
 }

@@ -198,6 +198,7 @@ export class LocalEnvironment implements Environment {
     await this.#sandbox?.release();
     const { cgroups, folder } = this.#parts;
     const receipt = await removeSandbox(folder, cgroups?.group(this.name) ?? null, deadlineMs);
+    this.#sandbox?.abandonCommands();
     cgroups?.removeParent();
     return receipt;
   }

@@ -80,7 +80,10 @@ export async function removeSandbox(
   };
 }
 
-/** SIGKILLs until nothing is left. A group is frozen first where that is possible, so that it cannot outrun us. */
+/**
+ * SIGKILLs until nothing is left. A group is frozen first where that is possible, so that it cannot outrun us. Programs of the host come
+ * last: the runtime collects its dead commands, which are otherwise left to the init of the host, and that takes its time.
+ */
 async function killAll(
   folder: SandboxFolder,
   options: {
@@ -90,19 +93,21 @@ async function killAll(
   },
 ): Promise<void> {
   const { cgroup, namespace, signal } = options;
+  const members = (): readonly number[] => [
+    ...(cgroup?.pids() ?? []),
+    ...(namespace === null ? [] : pidNamespaceMembers(namespace).map((row) => row.pid)),
+  ];
   for (;;) {
-    for (const pid of servingPids(folder)) killNow(pid);
-    const members = (): readonly number[] => [
-      ...(cgroup?.pids() ?? []),
-      ...(namespace === null ? [] : pidNamespaceMembers(namespace).map((row) => row.pid)),
-    ];
-    if (members().length === 0 && servingPids(folder).length === 0) return;
+    const inside = members();
+    const serving = inside.length === 0 ? servingPids(folder) : [];
+    if (inside.length === 0 && serving.length === 0) return;
     signal.throwIfAborted();
-    if (cgroup?.killAll() !== true) {
+    for (const pid of serving) killNow(pid);
+    if (inside.length > 0 && cgroup?.killAll() !== true) {
       cgroup?.setFrozen(true);
       for (const pid of members()) killNow(pid);
+      cgroup?.setFrozen(false);
     }
-    cgroup?.setFrozen(false);
     await delay(pollMs);
   }
 }

@@ -6,7 +6,7 @@ import type { ProcessSnapshot, KillReceipt } from '../environment.ts';
 import { RolloutError } from '../../core/errors.ts';
 import { SandboxCommands, type SandboxCommandsOptions } from './exec/sandbox-commands.ts';
 import type { SandboxNetwork } from './network/sandbox-network.ts';
-import { processKey, readProcess } from './processes/process-table.ts';
+import { familyOf, processKey, readProcess } from './processes/process-table.ts';
 import type { SandboxProcesses } from './processes/sandbox-processes.ts';
 
 const killMs = 10_000;
@@ -34,9 +34,9 @@ export class Sandbox {
     this.#initPid = parts.initPid;
     this.#rootfs = parts.commands.folder.rootfs;
     this.#processes = parts.processes;
-    const init = readProcess(parts.initPid);
-    this.#initKey = init === null ? '' : processKey(init);
-    this.#ownKeys = new Set([this.#initKey, ...parts.processes.keys()]);
+    const family = familyOf(parts.initPid).map(processKey);
+    this.#initKey = family[0] ?? '';
+    this.#ownKeys = new Set(family);
     this.commands = new SandboxCommands({
       ...parts.commands,
       isAlive: () => this.isAlive,
@@ -92,10 +92,14 @@ export class Sandbox {
     await this.release();
   }
 
-  /** Ends what serves the sandbox on the host. Idempotent. */
+  /** Ends the servers and forwarders of the sandbox's network. Idempotent. */
   async release(): Promise<void> {
     this.#isStopped = true;
-    this.commands.abandon();
     await this.network?.close();
+  }
+
+  /** Ends every program of the host that still carries a command; after the sandbox's processes are dead. Idempotent. */
+  abandonCommands(): void {
+    this.commands.abandon();
   }
 }

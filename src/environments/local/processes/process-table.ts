@@ -78,6 +78,22 @@ export function descendants(
   return [...found.values()];
 }
 
+/** A process and those below it, by the kernel's own lists of children: cheaper than a look at all processes. */
+export function familyOf(pid: number): readonly ProcessRow[] {
+  const row = readProcess(pid);
+  return row === null ? [] : [row, ...childPids(pid).flatMap(familyOf)];
+}
+
+/** Children of a process with one thread; empty when it has none, or has ended. */
+export function childPids(pid: number): readonly number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1');
+    return text.split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
 /** SIGKILL; a process that has already ended is fine. */
 export function killNow(pid: number): void {
   try {
