@@ -95,6 +95,10 @@ export class Reporter {
     const report = this.#report(test.file);
     if (isWholeFile(test) && report.tally.failed > 0) return;
     report.tally = addTally(report.tally, { passed: 0, failed: 1, skipped: 0 });
+    if (error.failureType === 'cancelledByParent') {
+      report.lines.push(`  ✖ ${this.#title(test)} (not run: what is around it failed)`);
+      return;
+    }
     report.lines.push(`  ✖ ${this.#title(test)} (${Math.round(test.details.duration_ms)} ms)`);
     report.lines.push(describe(error.cause ?? error).replace(/^/gm, '      '));
   }
