@@ -5,25 +5,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { inject, send, sendHalf, type Fault } from './registry-fault.ts';
 import { query, type Row } from './postgrest-query.ts';
 import { publishedDigest, sha256, taskArchive, type Files } from './task-archive.ts';
-
-/** What happens to the next requests whose path contains `path`. */
-export interface Fault {
-  readonly path: string;
-  readonly times: number;
-  readonly how:
-    | { readonly kind: 'status'; readonly status: number; readonly code?: string }
-    | { readonly kind: 'reset' }
-    | { readonly kind: 'silent'; readonly ms: number }
-    /** Half of the body, then the connection breaks. */
-    | { readonly kind: 'truncated' }
-    /** Half of the body, then nothing for a while. */
-    | { readonly kind: 'stalled'; readonly ms: number }
-    | { readonly kind: 'body'; readonly body: Buffer };
-}
 
 export interface TaskPackage {
   readonly org: string;
@@ -197,14 +181,7 @@ export class RegistryServer implements AsyncDisposable {
     }
     const answer = this.#route(request.method ?? '', url, body);
     if (fault?.kind === 'truncated' || fault?.kind === 'stalled') {
-      const bytes = Buffer.isBuffer(answer.body) ? answer.body : Buffer.from(answer.body);
-      response.writeHead(200, { 'content-length': bytes.length });
-      const written = promisify((done: () => void) =>
-        response.write(bytes.subarray(0, Math.floor(bytes.length / 2)), done),
-      );
-      await written();
-      if (fault.kind === 'stalled') await delay(fault.ms, undefined, { ref: false });
-      response.socket?.destroy();
+      await sendHalf(fault, answer.body, response);
       return;
     }
     response.writeHead(answer.status, { 'content-type': answer.type });
@@ -268,31 +245,6 @@ interface Answer {
 
 function json(document: unknown, status = 200): Answer {
   return { status, type: 'application/json', body: JSON.stringify(document) };
-}
-
-function send(response: ServerResponse, status: number, document: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(document));
-}
-
-/** Whether the fault answered the request by itself. */
-async function inject(how: Fault['how'], response: ServerResponse): Promise<boolean> {
-  switch (how.kind) {
-    case 'status':
-      send(response, how.status, { code: how.code ?? null, message: 'injected', hint: null });
-      return true;
-    case 'reset':
-      response.socket?.destroy();
-      return true;
-    case 'silent':
-      await delay(how.ms, undefined, { ref: false });
-      return false;
-    case 'body':
-      response.writeHead(200).end(how.body);
-      return true;
-    case 'truncated':
-    case 'stalled':
-      return false;
-  }
 }
 
 function datasetDigestOf(
