@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { lowerId } from '../../src/core/ids.ts';
 import type { ConformanceAdapter, ConformanceCase } from './environment/adapter.ts';
 import { SuiteBench } from './environment/bench.ts';
 import { environmentCases } from './environment/cases/all.ts';
@@ -16,11 +17,12 @@ export function environmentSuite(adapter: ConformanceAdapter): void {
   const results = new Map<string, Result>();
   describe(`environment conformance: ${adapter.kind}`, { concurrency: 1 }, () => {
     let bench: SuiteBench | null = null;
+    const prefix = `conf-${lowerId(6)}-`;
     let leftBefore: readonly string[] = [];
 
     before(async () => {
-      leftBefore = await adapter.leftovers();
-      bench = await SuiteBench.open(adapter);
+      leftBefore = await adapter.leftovers(prefix);
+      bench = await SuiteBench.open(adapter, prefix);
     });
 
     test('case ids are unique, and every decline names a capability or a case', () => {
@@ -46,7 +48,7 @@ export function environmentSuite(adapter: ConformanceAdapter): void {
       results.set('suite.no-leftovers', 'failed');
       await bench?.[Symbol.asyncDispose]();
       bench = null;
-      const left = await adapter.leftovers();
+      const left = await adapter.leftovers(prefix);
       assert.deepEqual(
         left.filter((item) => !leftBefore.includes(item)),
         [],

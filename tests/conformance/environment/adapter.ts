@@ -45,8 +45,13 @@ export interface ConformanceAdapter {
    * fails the run, and so does a listed one that is declared or passes after all.
    */
   readonly declines: readonly (keyof EnvironmentCapabilities | (string & {}))[];
-  /** What is left of ours on the machine: containers, networks, mounts, cgroups, processes, folders. Asked before and after the suite. */
-  readonly leftovers: () => Promise<readonly string[]>;
+  /**
+   * What is left of ours on the machine: containers, networks, mounts, cgroups, processes, folders. Asked before and after the suite.
+   * All sandboxes of the suite have names that begin with `prefix`: other tests may run on the same machine.
+   */
+  readonly leftovers: (prefix: string) => Promise<readonly string[]>;
+  /** Removes the image that a case built from a context of this hash. */
+  readonly forgetImage?: (contextHash: string) => Promise<void>;
   /** Command lines of processes, of all sandboxes, that contain the marker; default: those of the host. */
   readonly processesWith?: (marker: string) => Promise<readonly string[]>;
   readonly probes?: Partial<Probes>;

@@ -16,17 +16,20 @@ import { shellProbes } from './probes.ts';
 export class SuiteBench implements AsyncDisposable {
   readonly #adapter: ConformanceAdapter;
   readonly #scope = new Scope();
+  readonly #prefix: string;
   readonly provider: EnvironmentProvider;
   #shared: Promise<Environment> | null = null;
 
-  private constructor(adapter: ConformanceAdapter) {
+  private constructor(adapter: ConformanceAdapter, prefix: string) {
     this.#adapter = adapter;
+    this.#prefix = prefix;
     this.provider = adapter.provider();
     this.#scope.defer(() => this.provider.close());
   }
 
-  static async open(adapter: ConformanceAdapter): Promise<SuiteBench> {
-    const bench = new SuiteBench(adapter);
+  /** `prefix` begins the name of every sandbox. */
+  static async open(adapter: ConformanceAdapter, prefix: string): Promise<SuiteBench> {
+    const bench = new SuiteBench(adapter, prefix);
     await bench.provider.preflight(never);
     return bench;
   }
@@ -50,7 +53,7 @@ export class SuiteBench implements AsyncDisposable {
   #caseBench(scope: Scope, folder: string, signal: AbortSignal): CaseBench {
     const adapter = this.#adapter;
     const spec = (overrides: Partial<EnvironmentSpec> = {}): EnvironmentSpec =>
-      suiteSpec(adapter, overrides);
+      this.#spec(overrides);
     const create = (overrides: Partial<EnvironmentSpec> = {}): Environment => {
       const environment = this.provider.environment(spec(overrides));
       scope.defer(async () => {
@@ -84,7 +87,7 @@ export class SuiteBench implements AsyncDisposable {
 
   #sharedEnvironment(): Promise<Environment> {
     this.#shared ??= (async () => {
-      const environment = this.provider.environment(suiteSpec(this.#adapter, {}));
+      const environment = this.provider.environment(this.#spec({}));
       this.#scope.defer(async () => {
         await environment.destroy();
       });
@@ -94,33 +97,31 @@ export class SuiteBench implements AsyncDisposable {
     return this.#shared;
   }
 
+  #spec(overrides: Partial<EnvironmentSpec>): EnvironmentSpec {
+    const adapter = this.#adapter;
+    return {
+      name: `${this.#prefix}${randomUUID().slice(0, 13)}`,
+      labels: {
+        storeId: 'conformance',
+        runId: 'conformance-run',
+        trial: 'conformance__trial',
+        expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+      },
+      image: { kind: 'prebuilt', reference: adapter.image },
+      forceBuild: false,
+      workdir: null,
+      env: {},
+      limits: { cpus: null, memoryMb: null, storageMb: null, pids: null },
+      network: { mode: 'no-network' },
+      laterNetworks: [],
+      hostEndpoint: null,
+      extraCaBundle: null,
+      ...adapter.specDefaults,
+      ...overrides,
+    };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#scope[Symbol.asyncDispose]();
   }
-}
-
-export function suiteSpec(
-  adapter: ConformanceAdapter,
-  overrides: Partial<EnvironmentSpec>,
-): EnvironmentSpec {
-  return {
-    name: `conf-${randomUUID().slice(0, 13)}`,
-    labels: {
-      storeId: 'conformance',
-      runId: 'conformance-run',
-      trial: 'conformance__trial',
-      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
-    },
-    image: { kind: 'prebuilt', reference: adapter.image },
-    forceBuild: false,
-    workdir: null,
-    env: {},
-    limits: { cpus: null, memoryMb: null, storageMb: null, pids: null },
-    network: { mode: 'no-network' },
-    laterNetworks: [],
-    hostEndpoint: null,
-    extraCaBundle: null,
-    ...adapter.specDefaults,
-    ...overrides,
-  };
 }

@@ -15,7 +15,11 @@ async function dockerfile(bench: CaseBench, lines: readonly string[]): Promise<I
   await writeFile(join(contextDir, 'hello.txt'), `hello ${unique}\n`);
   const text = [`FROM ${bench.adapter.image}`, `LABEL unique=${unique}`, ...lines].join('\n');
   await writeFile(join(contextDir, 'Dockerfile'), `${text}\n`);
-  return { kind: 'dockerfile', contextDir, contextHash: unique.padEnd(64, '0') };
+  const contextHash = unique.padEnd(64, '0');
+  bench.defer(async () => {
+    await bench.adapter.forgetImage?.(contextHash);
+  });
+  return { kind: 'dockerfile', contextDir, contextHash };
 }
 
 const freshStamp = 'RUN cat /proc/sys/kernel/random/uuid > /stamp';

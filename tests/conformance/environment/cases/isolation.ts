@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ConformanceCase, SystemCall } from '../adapter.ts';
@@ -20,6 +21,15 @@ const forbiddenCapabilities = {
   CAP_SYS_BOOT: 22n,
   CAP_SYS_TIME: 25n,
 };
+
+/** Writing `h` to the last one only prints its help. */
+const kernelKnobs = [
+  '/proc/sys/kernel/core_pattern',
+  '/proc/sys/kernel/pid_max',
+  '/proc/sys/vm/swappiness',
+  '/proc/sys/kernel/sysrq',
+  '/proc/sysrq-trigger',
+];
 
 export const isolationCases: readonly ConformanceCase[] = [
   ...refusedCalls.map((call): ConformanceCase => ({
@@ -85,14 +95,10 @@ export const isolationCases: readonly ConformanceCase[] = [
     title: 'switches of the kernel cannot be written, and its memory cannot be read',
     async run({ shared, signal }) {
       const environment = await shared();
-      for (const knob of [
-        '/proc/sys/kernel/core_pattern',
-        '/proc/sys/vm/swappiness',
-        '/proc/sysrq-trigger',
-      ]) {
-        await output(environment, `ls -d ${knob}`, signal);
-        const command = `printf h > ${knob}`;
-        const result = await environment.exec({ command }, signal);
+      const knobs = kernelKnobs.filter((knob) => existsSync(knob));
+      assert.ok(knobs.length > 0);
+      for (const knob of knobs) {
+        const result = await environment.exec({ command: `printf h > ${knob}` }, signal);
         assert.notEqual(result.exitCode, 0, knob);
       }
       const memory = await environment.exec({ command: 'head -c 16 /proc/kcore' }, signal);
