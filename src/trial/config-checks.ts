@@ -1,13 +1,8 @@
 import { RolloutError } from '../core/errors.ts';
-import type { Task } from '../tasks/task.ts';
 import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 
 /** Parts of Harbor's configuration that Slipway reads but does not run: each is refused by name instead of being ignored. */
-export function refuseUnsupportedConfig(
-  config: TrialConfig,
-  task: Task,
-  warn: (text: string) => void,
-): void {
+export function refuseUnsupportedConfig(config: TrialConfig, warn: (text: string) => void): void {
   if (config.user_agent !== null)
     throw refusal('user_agent', 'simulated users are not supported', 'Leave user_agent out.');
   if (config.verifier.import_path !== null)
@@ -28,12 +23,6 @@ export function refuseUnsupportedConfig(
     throw invalid(field, `${value} is negative`, 'Give a time or a factor of at least 0.');
   if (!config.environment.delete)
     warn('environment.delete = false keeps images only; sandboxes are always removed');
-  if (task.steps.length > 0 && config.source_trial !== null)
-    throw new RolloutError('REGRADE_IMPOSSIBLE', 'a multi-step trial cannot be graded again', {
-      phase: 'config',
-      field: 'source_trial',
-      remedy: 'Run the trial again.',
-    });
 }
 
 function* negativeTimes(config: TrialConfig): Generator<readonly [string, number]> {

@@ -98,7 +98,7 @@ export async function planTrial(options: PlanOptions): Promise<TrialPlan> {
   const { config, provider, hostVariables, warn } = options;
   const { task } = options.inputs;
   for (const warning of task.warnings) warn(warning);
-  refuseUnsupportedConfig(config, task, warn);
+  refuseUnsupportedConfig(config, warn);
   const agentEnv = resolveTemplates(config.agent.env, hostVariables, 'agent.env');
   const steps = task.steps.length === 0 ? [null] : task.steps;
   const networks = steps.map((step) => networkOf(options, step));

@@ -32,8 +32,6 @@ export class TrialRecord {
   readonly startedAt: Date;
   finishedAt: Date | null = null;
   failure: NotedFailure | null = null;
-  /** Who made what is verified, when that was the agent of an earlier trial. */
-  agentInfo: AgentInfo | null = null;
   environmentSetup: TimingInfo | null = null;
   agentSetup: TimingInfo | null = null;
   readonly phaseTimes: PhaseTimes = {};
@@ -43,6 +41,8 @@ export class TrialRecord {
   cancellation: CancellationReceipt | null = null;
   /** Kinds of things confirmed gone; null until everything is. */
   destroyed: ReadonlySet<string> | null = null;
+  /** Of the trial that is graded again: its agent did the work. */
+  source: { readonly agentInfo: AgentInfo; readonly agentResult: AgentResult | null } | null = null;
   phase: Phase = 'queue';
 
   constructor(clock: Clock) {

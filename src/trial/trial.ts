@@ -16,11 +16,11 @@ import { createAgent, describeAgent } from './agent-of-trial.ts';
 import { cancelSandboxes } from './cancel.ts';
 import { DeadlineScope, raceAbort, TrialWork } from './deadline-scope.ts';
 import { redactDocument, redactFolder } from './redact.ts';
-import { regradeSequence } from './regrade.ts';
 import { explain, toTrialResult } from './result.ts';
 import { problemOf, Sandboxes } from './sandboxes.ts';
 import { runSequence, standardSequence, type Sequence } from './sequence.ts';
 import type { TrialRun } from './stage.ts';
+import { regradeSequence } from './stages/take-over-source.ts';
 import { StageTeller } from './stage-teller.ts';
 import { ownLimits, trialSpans } from './timeouts.ts';
 import type { TrialProgress } from './trial-events.ts';
@@ -288,7 +288,7 @@ class StagedTrial implements Trial {
       taskId,
       source,
       checksum: this.#inputs?.checksum ?? '',
-      agentInfo: this.#record.agentInfo ?? describeAgent(config, this.#run?.agent ?? null),
+      agentInfo: describeAgent(config, this.#run?.agent ?? null),
       plan: this.#plan,
       provider: this.#parts.provider,
       sandbox: this.#sandboxName,
