@@ -40,6 +40,7 @@ export async function bootSandbox(request: BootRequest, signal: AbortSignal): Pr
           policy: spec.network,
           later: spec.laterNetworks,
           hostEndpoint: spec.hostEndpoint,
+          hasUserNamespace: machine.runtime.abilities.hasUserNamespace,
         });
   await makeFolder(request, signal);
   writeEtc(folder, networkFiles(hostnameOf(spec), networkKind));
@@ -56,6 +57,7 @@ export async function bootSandbox(request: BootRequest, signal: AbortSignal): Pr
   const started = new Sandbox({
     initPid,
     network,
+    rootOutlivesInit: machine.runtime.abilities.rootOutlivesInit,
     processes: new SandboxProcesses(initPid, {
       cgroup: machine.cgroups?.group(spec.name) ?? null,
       hasNamespace: machine.runtime.abilities.pidNamespace,

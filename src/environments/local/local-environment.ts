@@ -49,7 +49,9 @@ export class LocalEnvironment implements Environment {
     this.name = spec.name;
     this.#spec = spec;
     this.#parts = parts;
-    this.#transfers = new Transfers(() => this.#started.rootPath, { ownsAsRoot: true });
+    this.#transfers = new Transfers(() => this.#started.rootPath, {
+      ownsAsRoot: process.getuid?.() === 0,
+    });
   }
 
   get hostEndpointUrl(): string | null {

@@ -11,6 +11,7 @@ import type { Machine } from './machine.ts';
 import type { CompiledLocalOptions, LocalRuntimeName } from './options.ts';
 import { OciRuntime } from './runtime/oci-runtime.ts';
 import { mountEnvironment } from './runtime/overlay.ts';
+import { NamespaceRuntime } from './runtime/namespace-runtime.ts';
 import type { SandboxRuntime } from './runtime/runtime.ts';
 
 export interface PreflightRequest {
@@ -80,7 +81,7 @@ async function chooseRuntime(
 ): Promise<SandboxRuntime> {
   const wanted = request.options.runtime;
   const order: readonly Exclude<LocalRuntimeName, 'auto'>[] =
-    wanted === 'auto' ? ['runc', 'crun'] : [wanted];
+    wanted === 'auto' ? ['runc', 'crun', 'unshare'] : [wanted];
   const reasons: string[] = [];
   for (const name of order) {
     const found = await find(name, request, signal);
@@ -100,6 +101,7 @@ async function find(
   signal: AbortSignal,
 ): Promise<Found> {
   if (name === 'runc' || name === 'crun') return findOci(name, request, signal);
+  if (name === 'unshare') return findNamespaces(request, signal);
   return { missing: 'not available' };
 }
 
@@ -121,18 +123,42 @@ async function findOci(
   return new OciRuntime({ name, program, prefix });
 }
 
+async function findNamespaces({ options }: PreflightRequest, signal: AbortSignal): Promise<Found> {
+  const absent = ['unshare', 'nsenter', 'mount', 'chroot'].find(
+    (name) => findProgram(name) === null,
+  );
+  if (absent !== undefined)
+    return { missing: `${absent} is not installed (util-linux, coreutils)` };
+  const isRoot = process.getuid?.() === 0;
+  const refusal = await overlayRefusal(
+    options.stateDir,
+    signal,
+    isRoot ? [] : ['--user', '--map-root-user'],
+  );
+  if (refusal !== null)
+    return {
+      missing: isRoot
+        ? `no overlay on ${options.stateDir}: ${refusal}`
+        : `user namespaces are not allowed to you (${refusal}); an administrator can allow them with \`sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0\``,
+    };
+  return new NamespaceRuntime({ isRoot });
+}
+
 /** Mounts an overlay in a mount namespace that ends with the attempt; what the system says when it fails. */
-async function overlayRefusal(stateDir: string, signal: AbortSignal): Promise<string | null> {
+async function overlayRefusal(
+  stateDir: string,
+  signal: AbortSignal,
+  userNamespace: readonly string[] = [],
+): Promise<string | null> {
   const dir = path.join(stateDir, `probe-${randomUUID()}`);
   const folders = ['lower', 'upper', 'work', 'root'].map((name) => path.join(dir, name));
   try {
     for (const folder of folders) await mkdir(folder, { recursive: true });
-    const script =
-      'cd "$1" && mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work overlay root';
+    const script = `cd "$1" && mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work${userNamespace.length === 0 ? '' : ',userxattr'} overlay root`;
     const result = await runHostCommand(
       {
         file: 'unshare',
-        args: ['--mount', 'sh', '-c', script, 'probe', dir],
+        args: [...userNamespace, '--mount', 'sh', '-c', script, 'probe', dir],
         environment: { PATH: process.env['PATH'], ...mountEnvironment },
       },
       signal,

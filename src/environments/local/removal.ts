@@ -4,7 +4,7 @@
  * receipt names only what was found absent.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
@@ -61,8 +61,10 @@ export async function removeSandbox(
         await unmount(folder, signal);
         await rm(folder.runtimeState, { recursive: true, force: true });
         // Only when nothing is mounted below it any more: a removal must not reach into an image.
-        if (mountsBelow(folder.dir).length === 0)
+        if (mountsBelow(folder.dir).length === 0) {
+          await openWork(folder);
           await rm(folder.dir, { recursive: true, force: true, maxRetries: 3 });
+        }
       } catch (error) {
         lastError = error;
       }
@@ -124,6 +126,11 @@ function recordedNamespace(folder: SandboxFolder): string | null {
   } catch {
     return null;
   }
+}
+
+/** The overlay leaves a folder that nobody may enter, its owner included. */
+async function openWork(folder: SandboxFolder): Promise<void> {
+  await chmod(`${folder.work}/work`, 0o700).catch(() => undefined);
 }
 
 /** A reused pid is another process: the recorded init has the sandbox's own root as its root. */

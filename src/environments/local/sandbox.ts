@@ -15,6 +15,7 @@ export interface SandboxParts {
   readonly initPid: number;
   readonly processes: SandboxProcesses;
   readonly network: SandboxNetwork | null;
+  readonly rootOutlivesInit: boolean;
   readonly commands: Omit<SandboxCommandsOptions, 'isAlive' | 'rootPath' | 'networkVariables'>;
 }
 
@@ -27,10 +28,12 @@ export class Sandbox {
   readonly #processes: SandboxProcesses;
   /** The init and what the image's ENTRYPOINT had started before the first command. */
   readonly #ownKeys: ReadonlySet<string>;
+  readonly #rootOutlivesInit: boolean;
   #isStopped = false;
 
   constructor(parts: SandboxParts) {
     this.network = parts.network;
+    this.#rootOutlivesInit = parts.rootOutlivesInit;
     this.#initPid = parts.initPid;
     this.#rootfs = parts.commands.folder.rootfs;
     this.#processes = parts.processes;
@@ -46,14 +49,17 @@ export class Sandbox {
   }
 
   get isAlive(): boolean {
-    if (this.#isStopped) return false;
-    const row = readProcess(this.#initPid);
-    return row !== null && !row.isEnded && processKey(row) === this.#initKey;
+    return !this.#isStopped && this.#hasInit;
   }
 
   /** While it runs, the root as its own processes see it, mounts included; afterwards what is left of it on disk. */
   get rootPath(): string {
-    return this.isAlive ? `/proc/${this.#initPid}/root` : this.#rootfs;
+    return this.#hasInit ? `/proc/${this.#initPid}/root` : this.#rootfs;
+  }
+
+  get #hasInit(): boolean {
+    const row = readProcess(this.#initPid);
+    return row !== null && !row.isEnded && processKey(row) === this.#initKey;
   }
 
   requireAlive(): void {
@@ -84,11 +90,11 @@ export class Sandbox {
     };
   }
 
-  /** Ends every process, the init last of all. */
+  /** Ends every process. Where the files go with the last one, the sandbox's own init stays until the sandbox is removed. */
   async stop(signal: AbortSignal): Promise<void> {
     if (this.#isStopped) return;
-    await this.#processes.kill({ keys: new Set() }, { deadlineMs: killMs, signal });
-    this.#isStopped = true;
+    const keys = this.#rootOutlivesInit ? new Set<string>() : this.#ownKeys;
+    await this.#processes.kill({ keys }, { deadlineMs: killMs, signal });
     await this.release();
   }
 

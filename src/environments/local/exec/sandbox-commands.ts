@@ -116,7 +116,11 @@ export class SandboxCommands {
   }
 
   #user(wanted: ExecUser): ImageUser {
-    return lookUpUser(wanted ?? this.#options.image.config.user, this.#accounts());
+    const { runtime, image } = this.#options;
+    const user = lookUpUser(wanted ?? image.config.user, this.#accounts());
+    if (runtime.abilities.users || user.uid === 0) return user;
+    if (wanted !== null && wanted !== undefined) throw onlyRoot(runtime.name);
+    return { ...user, uid: 0, gid: 0, groups: [] };
   }
 
   /** Read anew each time: a task may add users while it is set up. */
@@ -148,6 +152,18 @@ export class SandboxCommands {
     this.#shells = { command, waiting: sh ?? command };
     return this.#shells;
   }
+}
+
+function onlyRoot(runtime: string): RolloutError {
+  return new RolloutError(
+    'CAPABILITY_UNSUPPORTED',
+    `sandboxes by ${runtime} have no user but root`,
+    {
+      phase: 'environment',
+      field: 'user',
+      remedy: 'Run as root with runc installed, or use `--env docker`.',
+    },
+  );
 }
 
 const maxAccountBytes = 4 * 1024 * 1024;

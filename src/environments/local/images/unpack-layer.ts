@@ -48,10 +48,10 @@ export async function unpackLayer(
   return size;
 }
 
-/** Extended attributes other than capabilities and `user.` could steer the overlay itself, so they are not taken over. */
+/** A user who is not root owns all files, and cannot make devices. Extended attributes other than capabilities and `user.` could steer the overlay itself, so they are not taken over. */
 function tarArguments(isRoot: boolean): readonly string[] {
   const common = ['--extract', '--file=-', '--preserve-permissions', '--delay-directory-restore'];
-  if (!isRoot) return [...common, '--no-same-owner'];
+  if (!isRoot) return [...common, '--no-same-owner', '--exclude=dev/*', '--exclude=./dev/*'];
   return [
     ...common,
     '--same-owner',

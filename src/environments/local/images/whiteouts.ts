@@ -14,6 +14,11 @@ const prefix = '.wh.';
 const opaqueName = '.wh..wh..opq';
 const reserved = '.wh..wh.';
 
+/** Only root may set, and an overlay of root's reads, the trusted one; overlays in user namespaces read the other. */
+function opaqueAttribute(): string {
+  return process.getuid?.() === 0 ? 'trusted.overlay.opaque' : 'user.overlay.opaque';
+}
+
 export async function convertWhiteouts(dir: string, signal: AbortSignal): Promise<void> {
   const found = await runHostCommand(
     { file: 'find', args: [dir, '-name', `${prefix}*`, '-print0'] },
@@ -29,8 +34,8 @@ export async function convertWhiteouts(dir: string, signal: AbortSignal): Promis
       {
         file: 'tar',
         args: [
-          ...['--extract', '--file=-', '--preserve-permissions', '--same-owner', '--numeric-owner'],
-          ...['--xattrs', '--xattrs-include=trusted.overlay.opaque', `--directory=${dir}`],
+          ...['--extract', '--file=-', '--preserve-permissions', '--numeric-owner'],
+          ...['--xattrs', `--xattrs-include=${opaqueAttribute()}`, `--directory=${dir}`],
         ],
         input: Readable.from(pack),
       },
@@ -87,6 +92,6 @@ async function addOpaque(pack: tar.Pack, dir: string, folder: string): Promise<v
     uid: stats.uid,
     gid: stats.gid,
     mtime: stats.mtime,
-    pax: { 'SCHILY.xattr.trusted.overlay.opaque': 'y' },
+    pax: { [`SCHILY.xattr.${opaqueAttribute()}`]: 'y' },
   });
 }

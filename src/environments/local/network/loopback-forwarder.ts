@@ -15,6 +15,7 @@ export async function startLoopbackForwarder(
   folder: SandboxFolder,
   options: {
     readonly initPid: number;
+    readonly hasUserNamespace: boolean;
     readonly port: number;
     /** Name of the socket in the sandbox's folder of sockets. */
     readonly socket: string;
@@ -25,6 +26,9 @@ export async function startLoopbackForwarder(
     file: 'setpriv',
     args: [
       ...['--pdeathsig', 'KILL', '--', 'nsenter', `--net=/proc/${options.initPid}/ns/net`],
+      ...(options.hasUserNamespace
+        ? [`--user=/proc/${options.initPid}/ns/user`, '--preserve-credentials']
+        : []),
       ...['socat', '-lp', folder.dir],
       `TCP-LISTEN:${options.port},bind=127.0.0.1,fork,reuseaddr,backlog=128,max-children=512`,
       `UNIX-CONNECT:${options.socket}`,

@@ -24,6 +24,8 @@ export interface SandboxNetworkOptions {
   /** Policies that may come later. */
   readonly later: readonly NetworkPolicy[];
   readonly hostEndpoint: HostEndpoint | null;
+  /** The network namespace belongs to a user namespace of the sandbox. */
+  readonly hasUserNamespace: boolean;
 }
 
 export class SandboxNetwork {
@@ -130,6 +132,7 @@ export class SandboxNetwork {
     }
     const forwarder = await startLoopbackForwarder(folder, {
       initPid: this.#requiredPid,
+      hasUserNamespace: this.#options.hasUserNamespace,
       ...options,
     });
     this.#scope.defer(() => forwarder.stop());

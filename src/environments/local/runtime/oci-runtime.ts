@@ -44,6 +44,8 @@ export class OciRuntime implements SandboxRuntime {
     pidNamespace: true,
     users: true,
     diskQuota: true,
+    rootOutlivesInit: true,
+    hasUserNamespace: false,
   };
   readonly #argv: readonly string[];
   readonly #dieWithUs: readonly string[];

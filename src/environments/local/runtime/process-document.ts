@@ -9,11 +9,11 @@ import path from 'node:path';
 export class ProcessDocument implements Disposable {
   readonly fd: number;
 
-  constructor(dir: string, content: object) {
+  constructor(dir: string, content: object | string) {
     const file = path.join(dir, `.document-${randomUUID()}`);
     this.fd = openSync(file, 'wx+', 0o600);
     rmSync(file);
-    writeSync(this.fd, JSON.stringify(content));
+    writeSync(this.fd, typeof content === 'string' ? content : JSON.stringify(content));
   }
 
   [Symbol.dispose](): void {

@@ -34,6 +34,10 @@ export interface RuntimeAbilities {
   readonly pidNamespace: boolean;
   readonly users: boolean;
   readonly diskQuota: boolean;
+  /** The files can still be read when no process of the sandbox is left. */
+  readonly rootOutlivesInit: boolean;
+  /** Who enters the network namespace must enter a user namespace first. */
+  readonly hasUserNamespace: boolean;
 }
 
 export interface SandboxRuntime {
