@@ -1,0 +1,16 @@
+/** Must show: quickstart from a clean clone, local and docker; the packed package in an empty folder; a user without sudo. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { run, runTestFiles } from './run-test-files.ts';
+
+const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-prove-'));
+const clone = path.join(root, 'slipway');
+try {
+  await run('git', ['clone', '--quiet', path.resolve(import.meta.dirname, '../..'), clone]);
+  await run('npm', ['run', 'quickstart'], clone);
+  await run('npm', ['run', 'quickstart', '--', '--env', 'docker'], clone);
+} finally {
+  await rm(root, { recursive: true, force: true });
+}
+await runTestFiles('tests/packaging.test.ts', 'tests/scripts/setup.test.ts');
