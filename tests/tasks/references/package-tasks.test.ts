@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRolloutError, RolloutError } from '../../../src/core/errors.ts';
 import { never } from '../../../src/core/linked-abort.ts';
-import { RegistryServer, type Fault } from '../../fakes/registry-server.ts';
+import type { Fault } from '../../fakes/registry-fault.ts';
+import { RegistryServer } from '../../fakes/registry-server.ts';
 import { publishedDigest, tarGz, taskArchive, taskFiles } from '../../fakes/task-archive.ts';
 import { taskEntry, Workbench } from './workbench.ts';
 
