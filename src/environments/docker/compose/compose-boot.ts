@@ -94,7 +94,7 @@ export class ComposeBoot implements SandboxBoot {
     if (result.exitCode !== 0)
       throw new RolloutError('ENVIRONMENT_START_FAILED', 'the compose project does not come up', {
         phase: 'environment',
-        retryable: false,
+        retryable: isPassing(result.stderr),
         field: 'environment/docker-compose.yaml',
         detail: result.stderr.slice(-8000),
         remedy:
@@ -342,4 +342,11 @@ export class ComposeBoot implements SandboxBoot {
       ...(memoryMb === null ? {} : { MEMORY: `${memoryMb}M` }),
     };
   }
+}
+
+/** Whether the engine, rather than the task, is why a project does not come up. */
+function isPassing(stderr: string): boolean {
+  return /OCI runtime create failed|broken pipe|connection re(?:set|fused)|deadline exceeded/i.test(
+    stderr,
+  );
 }
