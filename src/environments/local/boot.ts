@@ -1,5 +1,5 @@
 /** The stages from "image ready" to "commands can run". */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
@@ -75,8 +75,12 @@ export async function bootSandbox(request: BootRequest, signal: AbortSignal): Pr
 
 /** The labels come first: from then on a cleaning finds the sandbox whatever happens. */
 async function makeFolder({ spec, folder }: BootRequest, signal: AbortSignal): Promise<void> {
-  if (existsSync(folder.dir)) throw nameTaken(spec.name);
-  makePrivateDir(folder.dir);
+  makePrivateDir(path.dirname(folder.dir));
+  try {
+    mkdirSync(folder.dir, { mode: 0o700 });
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? nameTaken(spec.name) : error;
+  }
   writeFileSync(folder.labels, JSON.stringify({ name: spec.name, labels: spec.labels }));
   mkdirSync(folder.disk);
   mkdirSync(folder.rootfs);

@@ -40,7 +40,7 @@ export async function runHostCommand(
     stdio: [command.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     detached: true, // its own process group, so that the whole of it can be killed
     ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
-    ...(command.environment === undefined ? {} : { env: command.environment }),
+    env: command.environment ?? { ...process.env, PATH: hostSearchPath() },
   };
   const child = spawn(command.file, command.args, options);
   const kill = (): void => {
@@ -109,6 +109,12 @@ const systemFolders = [
   '/sbin',
   '/bin',
 ];
+
+/** PATH for programs of the host that we start: the caller's, and the system's folders, which a user's often lacks. */
+export function hostSearchPath(): string {
+  const own = process.env['PATH'];
+  return [...(own === undefined || own === '' ? [] : [own]), ...systemFolders].join(':');
+}
 
 /** Absolute path of a program, on PATH or in the system's folders (which a user's PATH may lack); null when absent. */
 export function findProgram(

@@ -6,7 +6,7 @@ import { RolloutError } from '../../core/errors.ts';
 import type { EnvironmentCapabilities } from '../environment.ts';
 import type { CgroupAbilities, CgroupTree } from './cgroups/cgroup-tree.ts';
 import { canLimitDisk } from './disk-quota.ts';
-import { findProgram, runHostCommand } from './host-command.ts';
+import { findProgram, runHostCommand, hostSearchPath } from './host-command.ts';
 import type { Machine } from './machine.ts';
 import type { CompiledLocalOptions, LocalRuntimeName } from './options.ts';
 import { OciRuntime } from './runtime/oci-runtime.ts';
@@ -159,7 +159,7 @@ async function overlayRefusal(
       {
         file: 'unshare',
         args: [...userNamespace, '--mount', 'sh', '-c', script, 'probe', dir],
-        environment: { PATH: process.env['PATH'], ...mountEnvironment },
+        environment: { PATH: hostSearchPath(), ...mountEnvironment },
       },
       signal,
     );

@@ -4,7 +4,7 @@
  * receipt names only what was found absent.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
@@ -62,7 +62,7 @@ export async function removeSandbox(
         await rm(folder.runtimeState, { recursive: true, force: true });
         // Only when nothing is mounted below it any more: a removal must not reach into an image.
         if (mountsBelow(folder.dir).length === 0) {
-          await openWork(folder);
+          await openToOwner(folder, signal);
           await rm(folder.dir, { recursive: true, force: true, maxRetries: 3 });
         }
       } catch (error) {
@@ -128,9 +128,10 @@ function recordedNamespace(folder: SandboxFolder): string | null {
   }
 }
 
-/** The overlay leaves a folder that nobody may enter, its owner included. */
-async function openWork(folder: SandboxFolder): Promise<void> {
-  await chmod(`${folder.work}/work`, 0o700).catch(() => undefined);
+/** The overlay and the sandbox's own root leave folders that nobody may enter, not even their owner unless that is root. */
+async function openToOwner(folder: SandboxFolder, signal: AbortSignal): Promise<void> {
+  if (process.getuid?.() === 0 || !existsSync(folder.disk)) return;
+  await runHostCommand({ file: 'chmod', args: ['-R', 'u+rwX', folder.disk] }, signal);
 }
 
 /** A reused pid is another process: the recorded init has the sandbox's own root as its root. */

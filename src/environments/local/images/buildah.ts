@@ -9,7 +9,12 @@ import path from 'node:path';
 import { RolloutError } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
 import { caVariables } from '../extra-ca.ts';
-import { findProgram, runHostCommand, type HostCommandResult } from '../host-command.ts';
+import {
+  findProgram,
+  hostSearchPath,
+  runHostCommand,
+  type HostCommandResult,
+} from '../host-command.ts';
 
 export type OnLine = (line: string) => void;
 
@@ -151,7 +156,12 @@ export class Buildah {
           ...['--registries-conf', path.join(this.#dir, 'registries.conf')],
           ...withPolicy(args, path.join(this.#dir, 'policy.json')),
         ],
-        environment: { ...process.env, STORAGE_DRIVER: this.#driver, BUILDAH_FORMAT: 'oci' },
+        environment: {
+          ...process.env,
+          PATH: hostSearchPath(),
+          STORAGE_DRIVER: this.#driver,
+          BUILDAH_FORMAT: 'oci',
+        },
         ...(options.onLine === undefined ? {} : { onLine: options.onLine }),
       },
       options.signal,

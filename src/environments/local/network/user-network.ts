@@ -2,6 +2,7 @@ import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import type { Readable } from 'node:stream';
 import { RolloutError } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
+import { hostSearchPath } from '../host-command.ts';
 import type { SandboxFolder } from '../sandbox-folder.ts';
 
 /** A program of the host that serves one sandbox. */
@@ -51,7 +52,7 @@ export function spawnServing(
     stdio: command.stdio,
     argv0: `${command.file}:${folder.dir}`,
     cwd: command.cwd ?? '/',
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: hostSearchPath() },
   });
 }
 

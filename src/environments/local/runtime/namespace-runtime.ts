@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
 import { shellQuote } from '../../shared/shell-quote.ts';
-import { runHostCommand } from '../host-command.ts';
+import { runHostCommand, hostSearchPath } from '../host-command.ts';
 import { untilReady } from '../network/user-network.ts';
 import { childPids } from '../processes/process-table.ts';
 import type { SandboxFolder } from '../sandbox-folder.ts';
@@ -49,7 +49,7 @@ export class NamespaceRuntime implements SandboxRuntime {
 
   async start(plan: SandboxPlan, signal: AbortSignal): Promise<number> {
     const { folder, image, sandbox } = plan;
-    const environment = { PATH: process.env['PATH'], ...mountEnvironment };
+    const environment = { PATH: hostSearchPath(), ...mountEnvironment };
     // The layers' removals are marked for root or for users, and only the same side can read them.
     if (this.#isRoot) await mountRoot(plan, signal);
     const files = sandbox.files.flatMap((file) => [file.from, file.to]);
@@ -121,7 +121,7 @@ export class NamespaceRuntime implements SandboxRuntime {
       ],
       {
         stdio: [options.hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', document.fd],
-        env: { PATH: process.env['PATH'] },
+        env: { PATH: hostSearchPath() },
         detached: true,
       },
     );
@@ -155,7 +155,7 @@ async function mountRoot({ folder, image }: SandboxPlan, signal: AbortSignal): P
       file: 'mount',
       args: ['-t', 'overlay', '-o', options, 'overlay', folder.rootfs],
       cwd: image.layersDir,
-      environment: { PATH: process.env['PATH'], ...mountEnvironment },
+      environment: { PATH: hostSearchPath(), ...mountEnvironment },
     },
     signal,
   );

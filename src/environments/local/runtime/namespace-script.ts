@@ -11,7 +11,7 @@ root=$1 options=$2 hostname=$3 workdir=$4 count=$5; shift 5
 plain() { if [ -L "$1" ]; then echo "$1 is a link in the image" >&2; exit 91; fi; }
 folder() { plain "$1"; [ -d "$1" ] || mkdir "$1"; }
 if [ -n "$options" ]; then mount -t overlay -o "$options" overlay "$root"; else mount --rbind "$root" "$root"; fi
-echo "$hostname" >/proc/sys/kernel/hostname || :
+hostname "$hostname" 2>/dev/null || :
 for d in proc dev sys etc; do folder "$root/$d"; done
 mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
 mount -t sysfs -o nosuid,nodev,noexec,ro sysfs "$root/sys" 2>/dev/null || :
@@ -30,6 +30,6 @@ while [ "$count" -gt 0 ]; do
 done
 ip link set lo up 2>/dev/null || :
 cd "$root"
-mount --move . /
+mount --no-mtab --move . /
 exec chroot . /bin/sh -c 'mkdir -p "$1" && cd "$1" && shift && echo ready >&3 && exec 3>&- && exec "$@"' init "$workdir" "$@"
 `;

@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
-import { findProgram, runHostCommand } from '../host-command.ts';
+import { findProgram, runHostCommand, hostSearchPath } from '../host-command.ts';
 import type { SandboxFolder } from '../sandbox-folder.ts';
 import { ociConfig, ociProcess, type SandboxProcess } from './oci-config.ts';
 import { mountEnvironment, overlayOptions, volatileOption } from './overlay.ts';
@@ -73,7 +73,7 @@ export class OciRuntime implements SandboxRuntime {
         file,
         args,
         cwd: image.layersDir,
-        environment: { PATH: process.env['PATH'], ...mountEnvironment },
+        environment: { PATH: hostSearchPath(), ...mountEnvironment },
       },
       signal,
     );
@@ -104,7 +104,7 @@ export class OciRuntime implements SandboxRuntime {
     const [file = '', ...args] = words;
     const child = spawn(file, args, {
       stdio: [options.hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', document.fd],
-      env: { PATH: process.env['PATH'] },
+      env: { PATH: hostSearchPath() },
       detached: true,
     });
     let pid: number | null = null;
