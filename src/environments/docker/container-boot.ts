@@ -78,7 +78,7 @@ export class ContainerBoot implements SandboxBoot {
     await putCertificates(this.#parts, this.#caBundle(), id);
     if (this.#plan.kind === 'own' && network.mode === 'public') await this.#join();
     abandoned.throwIfAborted();
-    await this.#call('starting the container', `/containers/${id}/start`, undefined);
+    await this.#start(id, abandoned);
     return id;
   }
 
@@ -156,6 +156,24 @@ export class ContainerBoot implements SandboxBoot {
     this.#isPublic = false;
   }
 
+  /** On a crowded host the engine's runtime now and then loses the process it has just made: one more try is cheap. */
+  async #start(id: string, abandoned: AbortSignal): Promise<void> {
+    const start = (): Promise<unknown> =>
+      this.#call('starting the container', `/containers/${id}/start`, undefined);
+    try {
+      await start();
+    } catch (error) {
+      abandoned.throwIfAborted();
+      const { cause } = error as RolloutError;
+      if (!(cause instanceof EngineError && isRuntimeHiccup(cause))) throw error;
+      this.#parts.ports.logger.log('warn', 'the container did not start, trying once more', {
+        sandbox: this.#spec.name,
+        reason: cause.message,
+      });
+      await start();
+    }
+  }
+
   async #call(
     what: string,
     path: string,
@@ -194,6 +212,12 @@ function startFailure(error: unknown, what: string): RolloutError {
     remedy:
       'Correct what the engine refuses: a limit, the working folder, or the image (it needs "sh").',
   });
+}
+
+function isRuntimeHiccup(error: EngineError): boolean {
+  return (
+    error.status === 500 && /broken pipe|connection reset|context deadline/i.test(error.message)
+  );
 }
 
 export function unprepared(): RolloutError {

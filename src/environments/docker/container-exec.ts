@@ -92,6 +92,7 @@ export async function openShell(
   const stderr = new PassThrough({ highWaterMark: 1024 * 1024 });
   stdout.resume();
   stderr.resume();
+  let early = ''; // what the engine says when the shell cannot be started
   try {
     const exec = await attachExec(
       target,
@@ -101,12 +102,15 @@ export async function openShell(
         cwd: null,
         env: {},
         wantsStdin: true,
-        onOutput: (stream, bytes) => (stream === 'stdout' ? stdout : stderr).write(bytes),
+        onOutput: (stream, bytes) => {
+          if (early.length < 2000) early += bytes.toString('utf8');
+          (stream === 'stdout' ? stdout : stderr).write(bytes);
+        },
       },
       options.signal,
     );
     const pid = await pidOf(exec, options.signal);
-    if (pid === null) throw neverRan('');
+    if (pid === null) throw neverRan(early);
     return new ShellChannel(
       {
         stdin: exec.socket,

@@ -12,7 +12,7 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { isRolloutError } from '../../../src/core/errors.ts';
 import { lowerId } from '../../../src/core/ids.ts';
-import { never } from '../../../src/core/linked-abort.ts';
+import { LinkedAbort, never } from '../../../src/core/linked-abort.ts';
 import type { DockerOptions, DockerPorts } from '../../../src/environments/docker/options.ts';
 import { DockerProvider } from '../../../src/environments/docker/docker-provider.ts';
 import { bridgeName } from '../../../src/environments/docker/sandbox-names.ts';
@@ -292,6 +292,41 @@ describe('docker environment', { skip: isSkipped, concurrency: 1 }, () => {
         await environment.destroy();
         await docker('rmi', '--force', `slipway-build:${image.contextHash}`);
       }
+    }));
+
+  test('a build that is given up ends, and leaves no container', () =>
+    withProvider(async (provider) => {
+      const contextDir = join(folder, 'slow-build');
+      await run('mkdir', [contextDir]);
+      const marker = `31.${Math.floor(Math.random() * 1e9)}`;
+      await writeFile(join(contextDir, 'Dockerfile'), `FROM ${baseImage}\nRUN sleep ${marker}\n`);
+      const image = { kind: 'dockerfile', contextDir, contextHash: lowerId(20) } as const;
+      const environment = provider.environment(dockerSpec({ image }));
+      using link = new LinkedAbort([]);
+      const lines: string[] = [];
+      const starting = environment.start({
+        signal: link.signal,
+        onProgress: (line) => {
+          lines.push(line);
+          if (line.includes('Running in')) setTimeout(() => link.abort(new Error('given up')), 300);
+        },
+      });
+      await assert.rejects(starting, /given up/, lines.join('\n'));
+      await environment.destroy();
+      const isBuilding = async (): Promise<boolean> =>
+        (await docker('ps', '--no-trunc', '--format', '{{.Command}}')).includes(marker);
+      for (let tries = 0; tries < 50 && (await isBuilding()); tries += 1)
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      assert.equal(await isBuilding(), false);
+    }));
+
+  test('a shell for a user who does not exist is refused with what the engine says', () =>
+    withSandbox({}, async (environment) => {
+      await assert.rejects(
+        environment.openControl({ user: 'nobody-of-that-name', signal }),
+        (error) =>
+          isRolloutError(error, 'EXEC_FAILED') && error.message.includes('nobody-of-that-name'),
+      );
     }));
 
   test('without an engine the preflight says what is missing and how to get it', async () => {
