@@ -1,6 +1,8 @@
 /** One job from its configuration to its report: the work behind `slipway run` and `slipway jobs resume`. */
 import { randomUUID } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { isRolloutError } from '../core/errors.ts';
 import type { ReapReport } from '../environments/shared/reaper.ts';
 import type { EvalGroup } from '../jobs/eval-groups.ts';
 import { computeScriptMetric } from '../jobs/metric-script.ts';
@@ -66,10 +68,13 @@ export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<J
   const { machine } = ports;
   const config = absolutePaths(options.config, machine.cwd);
   for (const agent of config.agents) await ports.resolveAgent(agent.name ?? '');
-  const jobName = config.job_name === '' ? nameFromTime(ports.clock.now()) : config.job_name;
-  const folder = new JobFolder(join(config.jobs_dir, jobName));
   using held = new DisposableStack();
-  held.use(ownJob(folder, ports));
+  const folder =
+    config.job_name === ''
+      ? newFolder(config.jobs_dir, ports, held)
+      : new JobFolder(join(config.jobs_dir, config.job_name));
+  if (config.job_name !== '') held.use(ownJob(folder, ports));
+  const jobName = basename(folder.dir);
   const stored = await readStoredJob(folder);
   if (stored !== null) checkSameConfig(stored.config, config, machine.variables);
 
@@ -230,6 +235,21 @@ async function confirm(
 function reportCleaning({ removed, failed }: ReapReport, note: (text: string) => void): void {
   if (removed.length > 0) note(`removed ${removed.length} sandboxes that dead runs had left`);
   for (const { error } of failed) note(`not cleaned up: ${error.describe()}`);
+}
+
+/** A folder that nobody has, named after the time; runs that start in one second get different ones. */
+function newFolder(jobsDir: string, ports: AppPorts, held: DisposableStack): JobFolder {
+  const base = nameFromTime(ports.clock.now());
+  for (let n = 1; ; n += 1) {
+    const folder = new JobFolder(join(jobsDir, n === 1 ? base : `${base}-${n}`));
+    if (existsSync(folder.dir)) continue;
+    try {
+      held.use(ownJob(folder, ports));
+      return folder;
+    } catch (error) {
+      if (!isRolloutError(error, 'JOB_CONFLICT')) throw error;
+    }
+  }
 }
 
 /** Harbor's default name: local time. */

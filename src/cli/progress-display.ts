@@ -2,6 +2,7 @@
 import { setInterval, clearInterval } from 'node:timers';
 import type { JobEvent } from '../app/run-job.ts';
 import { ProgressState } from './progress-state.ts';
+import { verdictText } from './verdict-text.ts';
 import { formatDuration } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -37,6 +38,8 @@ export class ProgressDisplay implements Display {
 
   accept(event: JobEvent): void {
     this.#state.accept(event, performance.now());
+    if (this.#isBarOnly || event.type !== 'trial:settled' || event.summary.failure === null) return;
+    this.note(`${event.summary.trialName}: ${verdictText(event.summary)}`);
   }
 
   note(text: string): void {
@@ -58,29 +61,39 @@ export class ProgressDisplay implements Display {
     const width = Math.max(this.#terminal.columns - 1, 20);
     const lines = [this.#jobLine(), ...(this.#isBarOnly ? [] : this.#trialLines())];
     const text = lines.map((line) => `${cut(line, width)}\x1b[K\n`).join('');
-    this.#terminal.err(`${this.#erasure()}${text}`);
+    this.#terminal.err(`${this.#toFirstLine()}${text}\x1b[J`);
     this.#drawnLines = lines.length;
+  }
+
+  #toFirstLine(): string {
+    return this.#drawnLines === 0 ? '' : `\x1b[${this.#drawnLines}A\r`;
   }
 
   /** Back to the first drawn line, and everything below gone. */
   #erasure(): string {
-    return this.#drawnLines === 0 ? '' : `\x1b[${this.#drawnLines}A\r\x1b[J`;
+    return this.#drawnLines === 0 ? '' : `${this.#toFirstLine()}\x1b[J`;
   }
 
   #jobLine(): string {
     const { total, settled, failed, meanReward } = this.#state;
-    const share = total === 0 ? 0 : settled / total;
+    const spinner = frames[this.#frame] ?? '';
+    if (total === 0) return `${spinner} preparing  ${formatDuration(this.#elapsedMs())}`;
+    const share = settled / total;
     const filled = Math.round(share * barWidth);
     const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
-    const elapsed = performance.now() - this.#startedMs;
+    const elapsed = this.#elapsedMs();
     const left = settled === 0 || settled >= total ? null : (elapsed / settled) * (total - settled);
     return [
-      `${frames[this.#frame] ?? ''} ${bar} ${settled}/${total}`,
+      `${spinner} ${bar} ${settled}/${total}`,
       ...(meanReward === null ? [] : [`mean ${meanReward.toFixed(3)}`]),
       ...(failed === 0 ? [] : [`${failed} failed`]),
       formatDuration(elapsed),
       ...(left === null ? [] : [`about ${formatDuration(left)} left`]),
     ].join('  ');
+  }
+
+  #elapsedMs(): number {
+    return performance.now() - this.#startedMs;
   }
 
   #trialLines(): string[] {

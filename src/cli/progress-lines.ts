@@ -1,8 +1,9 @@
 /** One plain line per thing that happened, for logs and pipes. */
-import type { JobEvent, TrialSummary } from '../app/run-job.ts';
+import type { JobEvent } from '../app/run-job.ts';
 import type { Display } from './progress-display.ts';
-import { formatDuration, formatNumber } from './table.ts';
+import { formatDuration } from './table.ts';
 import type { Terminal } from './terminal.ts';
+import { verdictText } from './verdict-text.ts';
 
 export class ProgressLines implements Display {
   readonly #terminal: Terminal;
@@ -46,22 +47,6 @@ export class ProgressLines implements Display {
   close(): void {
     // Nothing is redrawn.
   }
-}
-
-/** `reward 1`, `correctness 0.5, style 1` or the failure in one line. */
-export function verdictText({ rewards, failure }: TrialSummary): string {
-  const channels = Object.entries(rewards ?? {}).map(
-    ([channel, value]) => `${channel} ${formatNumber(value)}`,
-  );
-  const problem =
-    failure === null
-      ? []
-      : [
-          `${failure.code ?? failure.exceptionType}${failure.field === null ? '' : ` [${failure.field}]`}: ${failure.message.split('\n')[0] ?? ''}` +
-            (failure.remedy === null ? '' : ` — ${failure.remedy}`),
-        ];
-  const parts = [...channels, ...problem];
-  return parts.length === 0 ? 'no verdict' : parts.join(', ');
 }
 
 /** Only what somebody should know: warnings, cleaned-up sandboxes. */

@@ -4,9 +4,9 @@ import { listTrials, regradeTrials, showTrial } from '../../app/trials.ts';
 import type { CommandScope } from '../command-scope.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { phaseColumns, phaseTimesOf } from '../phase-times.ts';
-import { verdictText } from '../progress-lines.ts';
 import { trialDocument } from '../run-document.ts';
 import { formatDuration, renderTable } from '../table.ts';
+import { verdictText } from '../verdict-text.ts';
 import { runAndReport } from './run.ts';
 
 type Run = (action: (scope: CommandScope) => Promise<number>) => Promise<void>;
