@@ -68,6 +68,10 @@ async function main(environment) {
     ]);
     console.log('');
     const trials = trialsOf(name);
+    if (trials.size === 0) {
+      problems.push(`the run with ${agent} gave no trial; what it said is above`);
+      break;
+    }
     for (const expected of expectations) {
       if (agent === 'nop' && expected.task !== nopTask) continue;
       const trialDir = trials.get(expected.name);

@@ -11,10 +11,10 @@ import { provideNodeModules } from './node-modules.js';
 import { step } from './step.js';
 import { provideSystemPackages } from './system-packages.js';
 
-/** @typedef {'local' | 'docker' | 'compose'} Part */
+/** @typedef {'local' | 'docker' | 'compose' | 'tests'} Part */
 
 /** @type {readonly Part[]} */
-export const allParts = ['local', 'docker', 'compose'];
+export const allParts = ['local', 'docker', 'compose', 'tests'];
 
 /**
  * Runs the steps for the parts. Steps that cannot be done are printed, and the others still run.
@@ -24,7 +24,7 @@ export const allParts = ['local', 'docker', 'compose'];
  */
 export async function setUp(parts) {
   const environments = /** @type {('local' | 'docker')[]} */ (
-    parts.filter((part) => part !== 'compose')
+    parts.filter((part) => part === 'local' || part === 'docker')
   );
   const modules = await step('npm packages', provideNodeModules);
   if (modules) return 'failed';

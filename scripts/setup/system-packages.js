@@ -17,12 +17,13 @@ import { SetupProblem } from './step.js';
 const localNeeds = [
   { program: 'runc', package: 'runc', purpose: 'sandboxes of the local environment' },
   { program: 'buildah', package: 'buildah', purpose: 'images from Dockerfiles without a daemon' },
-  { program: 'bwrap', package: 'bubblewrap', purpose: 'the weaker sandbox where runc cannot run' },
-  { program: 'newuidmap', package: 'uidmap', purpose: 'sandboxes of users other than root' },
+  { program: 'newuidmap', package: 'uidmap', purpose: 'images built by users other than root' },
+  { program: 'tini-static', package: 'tini', purpose: 'an init for local sandboxes' },
   { program: 'slirp4netns', package: 'slirp4netns', purpose: 'a network for local sandboxes' },
   { program: 'socat', package: 'socat', purpose: 'one host address for a sandbox' },
-  { program: 'ip', package: 'iproute2', purpose: 'the network of local sandboxes' },
+  { program: 'ip', package: 'iproute2', purpose: 'loopback in local sandboxes' },
   { program: 'nsenter', package: 'util-linux', purpose: 'the namespaces of local sandboxes' },
+  { program: 'mkfs.ext4', package: 'e2fsprogs', purpose: 'a limit on the disk of a sandbox' },
   { program: 'tar', package: 'tar', purpose: 'moving files in and out of sandboxes' },
   { program: 'git', package: 'git', purpose: 'tasks by git reference' },
 ];
@@ -31,6 +32,11 @@ const localNeeds = [
 const dockerNeeds = [
   { program: 'dockerd', package: 'docker.io', purpose: 'the docker environment' },
   { program: 'iptables', package: 'iptables', purpose: 'the networks of Docker' },
+];
+
+/** @type {readonly Need[]} */
+const testNeeds = [
+  { program: 'bwrap', package: 'bubblewrap', purpose: 'tests that play a user without rights' },
 ];
 
 /** @type {readonly Need[]} */
@@ -49,12 +55,13 @@ function isMissing(need) {
   return need.program.startsWith('/') ? !existsSync(need.program) : !findProgram(need.program);
 }
 
-/** @typedef {'local' | 'docker' | 'compose' | 'base-image'} Want */
+/** @typedef {'local' | 'docker' | 'compose' | 'tests' | 'base-image'} Want */
 
 /** @param {Want} want @returns {Promise<readonly Need[]>} */
 async function needsOf(want) {
   if (want === 'local') return localNeeds;
   if (want === 'compose') return []; // the plugin comes in a step of its own
+  if (want === 'tests') return testNeeds;
   if (want === 'base-image') return baseImageNeeds;
   return (await isDockerAnswering()) ? [] : dockerNeeds;
 }
@@ -116,8 +123,10 @@ async function worksAnyway() {
   const works = ['reading and checking tasks, and every test that starts no sandbox'];
   if (await isDockerAnswering()) works.push('the docker environment');
   const strict = ['runc', 'crun'].find((program) => findProgram(program));
-  const weak = ['bwrap', 'unshare'].find((program) => findProgram(program));
-  if (strict) works.push(`sandboxes of the local environment (${strict})`);
-  else if (weak) works.push(`local sandboxes with weaker isolation (${weak}), from images at hand`);
+  if (strict && process.getuid?.() === 0) {
+    works.push(`sandboxes of the local environment (${strict})`);
+  } else if (findProgram('unshare')) {
+    works.push('local sandboxes with weaker isolation, where user namespaces are allowed');
+  }
   return works;
 }
