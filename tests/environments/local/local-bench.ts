@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { systemClock } from '../../../src/core/clock.ts';
 import type { EnvironmentSpec } from '../../../src/environments/environment.ts';
 import { LocalProvider } from '../../../src/environments/local/local-provider.ts';
@@ -69,7 +69,7 @@ export class LocalBench implements Disposable {
       ...names(path.join(this.stateDir, 'sandboxes')).map((name) => `folder ${name}`),
       ...names(path.join(this.stateDir, 'runtime')).map((name) => `record ${name}`),
       ...mountsBelow(this.stateDir).map((point) => `mount ${point}`),
-      ...cgroups().map((dir) => `cgroup ${dir}`),
+      ...cgroups(this.stateDir).map((dir) => `cgroup ${dir}`),
       ...processes(this.stateDir).map((line) => `process ${line}`),
     ];
   }
@@ -87,15 +87,16 @@ function names(dir: string): readonly string[] {
   }
 }
 
-/** Parent groups of ours that are not empty. */
-function cgroups(): readonly string[] {
+/** Groups under the parent group of this state folder, whose name the provider derives from it. */
+function cgroups(stateDir: string): readonly string[] {
+  const id = createHash('sha256').update(stateDir).digest('hex').slice(0, 12);
   const roots = [
     '/sys/fs/cgroup',
     ...names('/sys/fs/cgroup').map((one) => `/sys/fs/cgroup/${one}`),
   ];
   return roots
     .flatMap((root) => names(root).map((name) => path.join(root, name)))
-    .filter((dir) => path.basename(dir).startsWith('slipway-'));
+    .filter((dir) => path.basename(dir) === `slipway-${id}`);
 }
 
 function processes(mark: string): readonly string[] {
