@@ -1,3 +1,5 @@
+import { RolloutError } from '../core/errors.ts';
+import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Logger } from '../core/logger.ts';
 import type { EnvironmentProvider } from '../environments/environment.ts';
 import type { AppPorts } from './ports.ts';
@@ -26,6 +28,9 @@ export async function makeProvider(
   });
 }
 
+/** An engine that does not answer must not hold up a run that does not need it. */
+const probeLimitMs = 10_000;
+
 /** The other environments that work on this machine, for cleaning up: a dead run may have used one of them. */
 export async function usableProviders(
   names: readonly string[],
@@ -34,11 +39,18 @@ export async function usableProviders(
 ): Promise<ReadonlyMap<string, EnvironmentProvider>> {
   const { logger, signal } = options;
   const usable = new Map<string, EnvironmentProvider>();
+  using limit = new LinkedAbort([signal], {
+    ms: probeLimitMs,
+    reason: () =>
+      new RolloutError('ENVIRONMENT_UNAVAILABLE', 'it did not answer in time', {
+        phase: 'environment',
+      }),
+  });
   const probe = async (name: string): Promise<void> => {
     const settings = { allowUnsandboxed: false, kwargs: {}, logger };
     const provider = await makeProvider(name, settings, ports);
     try {
-      await provider.preflight(signal);
+      await provider.preflight(limit.signal);
       usable.set(provider.kind, provider);
     } catch {
       // Not on this machine: nothing of it can be found or removed now.

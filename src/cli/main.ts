@@ -8,6 +8,7 @@ import { processTerminal } from './process-terminal.ts';
 import { buildProgram, type RunAction } from './program.ts';
 import { reportError } from './report-error.ts';
 import { withoutAliases } from './run-options.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Runs the command line of this process. Resolves with the exit code; never rejects. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -23,6 +24,7 @@ export async function main(argv: readonly string[]): Promise<number> {
         await composeApp({ ...process.env, ...variables }, process.cwd()),
     });
   };
+  reportDefects(terminal);
   try {
     const program = buildProgram(await ownVersion(), run);
     await program.parseAsync(withoutAliases(argv), { from: 'user' });
@@ -35,4 +37,13 @@ export async function main(argv: readonly string[]): Promise<number> {
 /** Commander has printed its message; help and version are no errors. */
 function usageExitCode(error: CommanderError): number {
   return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+}
+
+/** A defect ends the process with a sentence; the next start removes what the run had left. */
+function reportDefects(terminal: Terminal): void {
+  const report = (error: unknown): void => {
+    process.exit(reportError(error, terminal));
+  };
+  process.once('uncaughtException', report);
+  process.once('unhandledRejection', report);
 }

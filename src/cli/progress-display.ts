@@ -2,7 +2,7 @@
 import { setInterval, clearInterval } from 'node:timers';
 import type { JobEvent } from '../app/run-job.ts';
 import { ProgressState } from './progress-state.ts';
-import { verdictText } from './verdict-text.ts';
+import { cancellationText, verdictText } from './verdict-text.ts';
 import { formatDuration } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -38,6 +38,7 @@ export class ProgressDisplay implements Display {
 
   accept(event: JobEvent): void {
     this.#state.accept(event, performance.now());
+    if (event.type === 'trial:cancelled') this.note(cancellationText(event));
     if (this.#isBarOnly || event.type !== 'trial:settled' || event.summary.failure === null) return;
     this.note(`${event.summary.trialName}: ${verdictText(event.summary)}`);
   }

@@ -3,7 +3,7 @@ import type { JobEvent } from '../app/run-job.ts';
 import type { Display } from './progress-display.ts';
 import { formatDuration } from './table.ts';
 import type { Terminal } from './terminal.ts';
-import { verdictText } from './verdict-text.ts';
+import { cancellationText, verdictText } from './verdict-text.ts';
 
 export class ProgressLines implements Display {
   readonly #terminal: Terminal;
@@ -24,11 +24,7 @@ export class ProgressLines implements Display {
       const wait = formatDuration(event.waitMs);
       this.note(`${event.trialName}: ${verdictText(event.summary)}; again in ${wait}`);
     } else if (event.type === 'trial:cancelled') {
-      const { killed, is_complete, problem, duration_ms } = event.receipt;
-      const gone = is_complete ? 'everything gone' : `left behind: ${problem ?? 'unknown'}`;
-      this.note(
-        `${event.trialName}: cancelled, ${killed} processes killed, ${gone} (${formatDuration(duration_ms)})`,
-      );
+      this.note(cancellationText(event));
     } else if (event.type === 'trial:settled') {
       this.#settled += 1;
       const { summary } = event;

@@ -1,5 +1,5 @@
-import type { TrialSummary } from '../app/run-job.ts';
-import { formatNumber } from './table.ts';
+import type { JobEvent, TrialSummary } from '../app/run-job.ts';
+import { formatDuration, formatNumber } from './table.ts';
 
 /** `reward 1`, `correctness 0.5, style 1` or the failure in one line. */
 export function verdictText({ rewards, failure }: TrialSummary): string {
@@ -15,4 +15,14 @@ export function verdictText({ rewards, failure }: TrialSummary): string {
         ];
   const parts = [...channels, ...problem];
   return parts.length === 0 ? 'no verdict' : parts.join(', ');
+}
+
+/** What cancelling a trial did, in one line. */
+export function cancellationText({
+  trialName,
+  receipt,
+}: Extract<JobEvent, { readonly type: 'trial:cancelled' }>): string {
+  const { killed, is_complete, problem, duration_ms } = receipt;
+  const gone = is_complete ? 'everything gone' : `left behind: ${problem ?? 'unknown'}`;
+  return `${trialName}: cancelled, ${killed} processes killed, ${gone} (${formatDuration(duration_ms)})`;
 }
