@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { imageArchivesDir } from './base-image-archive.js';
 import { composeConfigDir } from './compose-plugin.js';
@@ -19,7 +18,12 @@ export function runOnSlipwayNode(script, argv, env = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(slipwayNode, [join(repositoryDir, script), ...argv], {
       stdio: 'inherit',
-      env: { ...provided(), ...process.env, PATH: childPath(), ...env },
+      env: {
+        SLIPWAY_IMAGE_ARCHIVES: imageArchivesDir(),
+        ...process.env,
+        PATH: childPath(),
+        ...env,
+      },
     });
     const ignore = () => undefined;
     const forward = () => child.kill('SIGTERM');
@@ -32,15 +36,6 @@ export function runOnSlipwayNode(script, argv, env = {}) {
       resolve(code ?? (signal === 'SIGINT' ? 130 : 1));
     });
   });
-}
-
-/** What set-up has put into the cache, for tests and benchmarks that make environments themselves. */
-function provided() {
-  const plugins = composeConfigDir();
-  return {
-    SLIPWAY_IMAGE_ARCHIVES: imageArchivesDir(),
-    ...(existsSync(plugins) ? { DOCKER_CONFIG: plugins } : {}),
-  };
 }
 
 /** Our PATH, with the repository's own programs first and the compose plugin of the cache behind. */

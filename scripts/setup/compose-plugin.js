@@ -27,7 +27,10 @@ function unpackedPlugin() {
 export async function provideCompose() {
   if (await isVersion2('docker', ['compose'])) return 'docker compose is installed';
   if (await isVersion2('docker-compose', [])) return 'docker-compose is installed';
-  if (existsSync(unpackedPlugin())) return 'the compose plugin is in the cache';
+  if (existsSync(unpackedPlugin())) {
+    await linkLogins();
+    return 'the compose plugin is in the cache';
+  }
   if (!hasApt()) {
     throw new SetupProblem('Install the plugin `docker compose` (version 2) for side services.');
   }
@@ -87,11 +90,12 @@ async function unpackFrom(mirror) {
   }
 }
 
-/** Whoever names our folder in DOCKER_CONFIG keeps the registry logins of the user's own one. */
+/** Whoever names our folder in DOCKER_CONFIG keeps the registry logins of the user's own one, if there are any. */
 async function linkLogins() {
+  const logins = join(homedir(), '.docker', 'config.json');
   const link = join(composeConfigDir(), 'config.json');
   await rm(link, { force: true });
-  await symlink(join(homedir(), '.docker', 'config.json'), link);
+  if (existsSync(logins)) await symlink(logins, link);
 }
 
 /**
