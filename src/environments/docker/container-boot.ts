@@ -124,7 +124,7 @@ export class ContainerBoot implements SandboxBoot {
       engineCpus: this.#parts.engineCpus,
       variables: {
         ...(hasCa ? caVariables : {}),
-        ...this.#network?.variables,
+        ...this.#network?.variables(),
         ...this.#spec.env,
       },
     });

@@ -19,6 +19,7 @@ import { runCompose, type ComposeResult } from './compose-command.ts';
 import {
   composeModel,
   mainService,
+  namesOf,
   withOverlay,
   type ComposeBuild,
   type ComposeModel,
@@ -223,7 +224,7 @@ export class ComposeBoot implements SandboxBoot {
       labels: engineLabels(this.#spec.name, this.#spec.labels),
       images: Object.fromEntries(this.#images),
       env: { ...(this.#caBundle() === null ? {} : caVariables), ...this.#spec.env },
-      sharedEnv: this.#network?.variables ?? {},
+      sharedEnv: this.#network?.variables(namesOf(this.#model)) ?? {},
       workdir: this.#spec.workdir,
       limits: {
         ...limits,

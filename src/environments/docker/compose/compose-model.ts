@@ -121,16 +121,24 @@ function isolated(
   const mode = one.network_mode ?? '';
   // Sharing another service's network, or having none, is as closed as the other service.
   if (mode === 'none' || mode.startsWith('service:')) return { networks: undefined };
-  const aliases = new Set([name]);
-  for (const network of Object.values(one.networks ?? {}))
-    for (const alias of network?.aliases ?? []) aliases.add(alias);
   return {
     network_mode: undefined,
-    networks: { default: { aliases: [...aliases] } },
+    networks: { default: { aliases: namesOfService(name, one) } },
     ...(overlay.isSecluded
       ? { dns: [noNameServer], dns_opt: noNameOptions, dns_search: ['.'] }
       : {}),
   };
+}
+
+/** Every name under which a service of the project is reached. */
+export function namesOf(model: ComposeModel): readonly string[] {
+  const names = Object.entries(model.services).flatMap(([name, one]) => namesOfService(name, one));
+  return [...new Set(names)];
+}
+
+function namesOfService(name: string, one: ComposeService): readonly string[] {
+  const aliases = Object.values(one.networks ?? {}).flatMap((network) => network?.aliases ?? []);
+  return [...new Set([name, ...aliases])];
 }
 
 function labelled(

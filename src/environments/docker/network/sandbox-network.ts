@@ -48,11 +48,11 @@ export class SandboxNetwork {
     return this.#endpointUrl;
   }
 
-  /** Variables that lead programs to the proxy; empty without one. */
-  get variables(): Readonly<Record<string, string>> {
+  /** Variables that lead programs to the proxy, but straight to the named neighbours; empty without a proxy. */
+  variables(neighbours: readonly string[] = []): Readonly<Record<string, string>> {
     const url = this.#proxyUrl;
     if (url === null) return {};
-    const direct = `localhost,127.0.0.1,::1,${this.#gateway}`;
+    const direct = ['localhost', '127.0.0.1', '::1', this.#gateway, ...neighbours].join(',');
     const both = { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url, NO_PROXY: direct };
     const lower = Object.entries(both).map(([key, value]) => [key.toLowerCase(), value]);
     return { ...both, ...(Object.fromEntries(lower) as Record<string, string>) };

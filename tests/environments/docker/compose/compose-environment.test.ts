@@ -220,6 +220,23 @@ describe(
       });
     });
 
+    test('under an allow list the proxy is for the outside, services are reached straight', async () => {
+      const spec = await composeSpec(files, { network: { mode: 'allowlist', hosts: [] } });
+      await withProject(spec, async (environment) => {
+        const [proxy, direct] = (await output(environment, 'echo "$http_proxy $NO_PROXY"')).split(
+          ' ',
+        );
+        assert.match(proxy ?? '', /^http:\/\/10\./);
+        for (const name of ['main', 'side', 'localhost'])
+          assert.ok(direct?.split(',').includes(name), name);
+        assert.equal(await output(environment, ask('side')), 'from the side');
+        const { stdout } = await environment
+          .service('side')
+          .exec({ command: 'echo "$https_proxy"' }, signal);
+        assert.equal(stdout.trim(), proxy);
+      });
+    });
+
     test('images of main and of services are built as any other, each once for its content', async () => {
       const compose = [
         'services:',
