@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cleanUp } from '../../src/app/clean-up.ts';
+import { never } from '../../src/core/linked-abort.ts';
+import { environmentSpec } from '../fakes/environment/environment-spec.ts';
+import { FakeProvider } from '../fakes/environment/fake-provider.ts';
+import { AppFixture } from './app-fixture.ts';
+
+test('cleaning up says what it removes and why the rest stays; a dry run touches nothing', async () => {
+  await using fixture = await AppFixture.create();
+  const journals = await fixture.journals();
+  const live = await journals.open('run-live');
+  const provider = new FakeProvider(fixture.machine);
+  for (const [name, storeId, runId] of [
+    ['dead', journals.storeId, 'run-dead'],
+    ['living', journals.storeId, 'run-live'],
+    ['strange', 'elsewhere', 'run-dead'],
+  ] as const) {
+    const labels = { storeId, runId, trial: 't', expiresAt: '2100-01-01T00:00:00.000Z' };
+    await provider.environment(environmentSpec(name, { labels })).start({ signal: never });
+  }
+  const expected = {
+    removed: [{ name: 'dead', provider: 'fake', reason: 'labelled by the dead run run-dead' }],
+    leftAlone: [
+      { name: 'living', provider: 'fake', reason: 'its run run-live lives' },
+      { name: 'strange', provider: 'fake', reason: 'of another state folder (elsewhere)' },
+    ],
+    problems: [],
+  };
+  assert.deepEqual(await cleanUp({ isDryRun: true, signal: never }, fixture.ports), expected);
+  assert.equal(fixture.machine.sandboxes.size, 3);
+  assert.deepEqual(await cleanUp({ isDryRun: false, signal: never }, fixture.ports), expected);
+  assert.deepEqual([...fixture.machine.sandboxes.keys()].sort(), ['living', 'strange']);
+  await live.close();
+  const after = await cleanUp({ isDryRun: false, signal: never }, fixture.ports);
+  assert.deepEqual(
+    after.removed.map(({ name }) => name),
+    ['living'],
+  );
+  assert.equal(fixture.openProviders, 0);
+});
