@@ -28,6 +28,8 @@ export function containerSettings(request: ContainerRequest): Record<string, unk
     Image: request.image,
     Cmd: ['sh', '-c', keepAliveCommand],
     Env: Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+    // The image's own health check would start processes at any moment, also while the agent's are being killed.
+    Healthcheck: { Test: ['NONE'] },
     Labels: engineLabels(spec.name, spec.labels),
     ...(spec.workdir === null ? {} : { WorkingDir: spec.workdir }),
     HostConfig: {

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
 import type { KillReceipt, ProcessSnapshot } from '../../environment.ts';
 import type { ExecTarget } from '../container-exec.ts';
+import { engineFailure } from '../engine/engine-error.ts';
 import {
   commandLine,
   pidsInNamespaceOf,
@@ -19,6 +20,13 @@ import { keepAliveCommand, killLimitMs, type ProcessControl } from './process-co
 
 /** Passes without freezing; a fork bomb survives them, an ordinary tree does not. */
 const freePasses = 3;
+
+const frozenFailure = {
+  code: 'AGENT_NOT_STOPPED',
+  phase: 'agent-stop',
+  what: 'freezing the container',
+  isRunning: true,
+} as const;
 
 export class CgroupControl implements ProcessControl {
   readonly #target: ExecTarget;
@@ -43,20 +51,24 @@ export class CgroupControl implements ProcessControl {
     for (let pass = 0; ; pass += 1) {
       signal.throwIfAborted();
       const left = await this.#outside(keep);
-      if (left.length === 0) break;
-      if (performance.now() - started > killLimitMs) throw notStopped(left.length);
-      for (const entry of left) killed.add(keyOf(entry));
-      if (pass < freePasses) killAll(left);
-      else await this.#killFrozen(keep, killed);
+      const strayed = left.length === 0 ? await this.#strayed(keep) : null;
+      const targets = strayed ?? left;
+      if (left.length === 0 && targets.length === 0)
+        return {
+          killed: killed.size,
+          remaining: 0,
+          confirmedBy: strayed === null ? ['cgroup'] : ['cgroup', 'pid-namespace'],
+          durationMs: performance.now() - started,
+        };
+      if (performance.now() - started > killLimitMs) throw notStopped(targets.length);
+      for (const entry of targets) killed.add(keyOf(entry));
+      if (pass < freePasses) killAll(targets);
+      else
+        await this.#killFrozen(keep, killed).catch((error: unknown) => {
+          throw engineFailure(error, frozenFailure);
+        });
       await delay(Math.min(2 ** pass, 50));
     }
-    const confirmedBy = await this.#confirm(keep);
-    return {
-      killed: killed.size,
-      remaining: 0,
-      confirmedBy,
-      durationMs: performance.now() - started,
-    };
   }
 
   close(): void {
@@ -64,9 +76,7 @@ export class CgroupControl implements ProcessControl {
   }
 
   async #outside(keep: ProcessSnapshot): Promise<readonly HostProcess[]> {
-    const all = (await processesIn(this.#folder)).filter((entry) => !entry.isZombie);
-    const keepers = await keeperPids(all, this.#initPid);
-    return all.filter((entry) => !keepers.has(entry.pid) && !keep.keys.has(keyOf(entry)));
+    return this.#without(await processesIn(this.#folder), keep);
   }
 
   async #killFrozen(keep: ProcessSnapshot, killed: Set<string>): Promise<void> {
@@ -83,15 +93,21 @@ export class CgroupControl implements ProcessControl {
     }
   }
 
-  async #confirm(keep: ProcessSnapshot): Promise<KillReceipt['confirmedBy']> {
+  /** What the pid namespace shows beside what is kept, once the cgroup shows nothing; null when namespaces cannot be read. */
+  async #strayed(keep: ProcessSnapshot): Promise<readonly HostProcess[] | null> {
     const pids = await pidsInNamespaceOf(this.#initPid);
-    if (pids === null) return ['cgroup'];
+    if (pids === null) return null;
     const found = (await Promise.all(pids.map(readProcess))).filter((entry) => entry !== null);
-    const all = found.filter((entry) => !entry.isZombie);
-    const keepers = await keeperPids(all, this.#initPid);
-    const left = all.filter((entry) => !keepers.has(entry.pid) && !keep.keys.has(keyOf(entry)));
-    if (left.length > 0) throw notStopped(left.length);
-    return ['cgroup', 'pid-namespace'];
+    return this.#without(found, keep);
+  }
+
+  async #without(
+    found: readonly HostProcess[],
+    keep: ProcessSnapshot,
+  ): Promise<readonly HostProcess[]> {
+    const living = found.filter((entry) => !entry.isZombie);
+    const keepers = await keeperPids(living, this.#initPid);
+    return living.filter((entry) => !keepers.has(entry.pid) && !keep.keys.has(keyOf(entry)));
   }
 }
 
