@@ -9,9 +9,12 @@ export interface Expectation {
   readonly artifacts: readonly string[];
   readonly absentArtifacts: readonly string[];
   readonly refusedBy: readonly string[];
+  readonly needsStrictIsolation: boolean;
 }
 
 export function readExpectations(): readonly Expectation[];
+
+export function isolationOf(trialDir: string): 'strict' | 'weak' | 'none' | null;
 
 export function judgeTrial(
   expected: Expectation,

@@ -16,6 +16,7 @@ export const bundledTasksDir = join(repositoryDir, 'tasks');
  * @property {readonly string[]} artifacts Paths that the trial's `artifacts/` must hold after the oracle.
  * @property {readonly string[]} absentArtifacts Paths that it must not hold.
  * @property {readonly string[]} refusedBy Environments that refuse the task with CAPABILITY_UNSUPPORTED.
+ * @property {boolean} needsStrictIsolation Its reward cannot be had in a sandbox without users of its own or limits.
  */
 
 /** @returns {readonly Expectation[]} One per bundled task, by name. */
@@ -39,7 +40,23 @@ function readOne(task) {
     artifacts: own.artifacts ?? [],
     absentArtifacts: own.absent_artifacts ?? [],
     refusedBy: own.refused_by ?? [],
+    needsStrictIsolation: own.needs_strict_isolation === true,
   };
+}
+
+/**
+ * How well the trial's sandbox was closed; null when it had none.
+ *
+ * @param {string} trialDir
+ * @returns {'strict' | 'weak' | 'none' | null}
+ */
+export function isolationOf(trialDir) {
+  return readResult(trialDir).slipway?.environment?.isolation ?? null;
+}
+
+/** @param {string} trialDir */
+function readResult(trialDir) {
+  return JSON.parse(readFileSync(join(trialDir, 'result.json'), 'utf8'));
 }
 
 /**
@@ -52,7 +69,7 @@ function readOne(task) {
  * @returns {{ readonly isRefused: boolean, readonly problems: readonly string[] }}
  */
 export function judgeTrial(expected, agent, environment, trialDir) {
-  const result = JSON.parse(readFileSync(join(trialDir, 'result.json'), 'utf8'));
+  const result = readResult(trialDir);
   const code = result.slipway?.failure?.code ?? null;
   if (expected.refusedBy.includes(environment)) {
     const isRefused = code === 'CAPABILITY_UNSUPPORTED' && result.verifier_result === null;

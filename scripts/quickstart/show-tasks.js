@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { repositoryDir } from '../setup/repository.js';
-import { bundledTasksDir, judgeTrial, readExpectations } from './expectations.js';
+import { bundledTasksDir, readExpectations } from './expectations.js';
+import { Outcome } from './outcome.js';
 
 /** The task that the agent that does nothing is shown on. */
 const nopTask = 'file-answer';
@@ -57,10 +58,7 @@ async function main(environment) {
       name: `quickstart-${environment}-${stamp}-nop`,
     },
   ]);
-  const expectations = readExpectations();
-  const problems = [];
-  const refused = [];
-  let asExpected = 0;
+  const outcome = new Outcome(environment);
   for (const { agent, path, name } of jobs) {
     await slipwayRun([
       ...['--path', path, '--agent', agent, '--env', environment],
@@ -69,38 +67,14 @@ async function main(environment) {
     console.log('');
     const trials = trialsOf(name);
     if (trials.size === 0) {
-      problems.push(`the run with ${agent} gave no trial; what it said is above`);
+      outcome.problems.push(`the run with ${agent} gave no trial; what it said is above`);
       break;
     }
-    for (const expected of expectations) {
-      if (agent === 'nop' && expected.task !== nopTask) continue;
-      const trialDir = trials.get(expected.name);
-      const verdict = trialDir
-        ? judgeTrial(expected, agent, environment, trialDir)
-        : { isRefused: false, problems: ['has no result'] };
-      problems.push(...verdict.problems.map((problem) => `${expected.name} (${agent}) ${problem}`));
-      if (verdict.isRefused) refused.push(expected.task);
-      else if (verdict.problems.length === 0) asExpected += 1;
-    }
+    const shown = readExpectations().filter(({ task }) => agent !== 'nop' || task === nopTask);
+    outcome.add(agent, trials, shown);
   }
-  report({ environment, asExpected, refused, problems });
-  return problems.length === 0 ? 0 : 1;
-}
-
-/** @param {{ environment: string, asExpected: number, refused: string[], problems: string[] }} outcome */
-function report({ environment, asExpected, refused, problems }) {
-  const lines = [
-    `${asExpected} trials in the ${environment} environment gave the expected reward.`,
-  ];
-  if (refused.length > 0) {
-    lines.push(
-      `Refused, as it should be, for want of the capability: ${refused.join(', ')}. ` +
-        'With `-- --env docker` it runs.',
-    );
-  }
-  if (problems.length > 0) lines.push('Not as expected:', ...problems.map((line) => `  ${line}`));
-  lines.push(`Every trial's files are under ${displayed(jobsDir)}/.`);
-  console.log(lines.join('\n'));
+  console.log(outcome.text());
+  return outcome.problems.length === 0 ? 0 : 1;
 }
 
 process.exitCode = await main(process.argv[2] ?? 'local');
