@@ -1,7 +1,7 @@
 /** Removes known secrets from what a trial leaves. */
 import { open, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isSensitiveName } from '../wire/harbor/sensitive.ts';
+import { isSensitiveName, isTemplate } from '../wire/harbor/sensitive.ts';
 
 /** Shorter values are left alone: they occur in ordinary text, and replacing them would corrupt it. */
 const minSecretLength = 6;
@@ -13,7 +13,7 @@ const maxFileBytes = 64 * 1024 * 1024;
 export function secretsOf(tables: readonly Readonly<Record<string, string>>[]): readonly string[] {
   const values = tables.flatMap((table) =>
     Object.entries(table).flatMap(([name, value]) =>
-      isSensitiveName(name) && value.length >= minSecretLength ? [value] : [],
+      isSensitiveName(name) && value.length >= minSecretLength && !isTemplate(value) ? [value] : [],
     ),
   );
   return [...new Set(values)].sort((a, b) => b.length - a.length);

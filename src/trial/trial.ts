@@ -63,7 +63,7 @@ export function createTrial(
 }
 
 /** Begun work that ignores its signal is waited for this long once its sandbox is gone. */
-const settleLimitMs = 5_000;
+const settleLimitMs = 1_500;
 
 class StagedTrial implements Trial {
   readonly name: string;

@@ -51,7 +51,8 @@ export interface TrialBench extends AsyncDisposable {
   readonly trial: Trial;
   readonly taskDir: string;
   readonly events: TrialEvent[];
-  file(name: string): string;
+  /** Text of a file of the trial's folder. */
+  readonly file: (name: string) => string;
 }
 
 /** Runs one trial to its end and removes everything but the answer. */

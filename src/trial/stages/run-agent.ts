@@ -30,7 +30,14 @@ async function takePlace(run: RoundRun, signal: AbortSignal): Promise<() => void
   const { admitAgent } = run.parts;
   if (admitAgent === undefined) return () => undefined;
   run.record.phase = 'queue';
-  const { value, ms } = await run.work.queue(() => admitAgent(signal));
+  const { value, ms } = await run.work.queue(async () => {
+    const admitted = admitAgent(signal);
+    const giveBack = (leave: () => void): void => {
+      if (signal.aborted) leave(); // came too late: nobody else would return this place
+    };
+    admitted.then(giveBack, () => undefined);
+    return await raceAbort(admitted, signal);
+  });
   run.record.spend('queue_ms', ms);
   run.record.phase = 'agent';
   return value;
