@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
-import { findProgram, runHostCommand, hostSearchPath } from '../host-command.ts';
+import { hostSearchPath, runHostCommand } from '../host-command.ts';
 import type { SandboxFolder } from '../sandbox-folder.ts';
 import { ociConfig, ociProcess, type SandboxProcess } from './oci-config.ts';
 import { mountEnvironment, overlayOptions, volatileOption } from './overlay.ts';
@@ -18,8 +18,8 @@ import {
 } from './runtime.ts';
 
 /**
- * Mounts the root and becomes the runtime, in one process. Its output is the init's output, its death when we die is arranged by
- * `setpriv`: a runtime that outlived us could finish a sandbox after the cleaning up.
+ * Mounts the root and becomes the runtime, in one process. Its output is the init's output. A runtime that outlives us names the
+ * sandbox's folder on its command line, by which the cleaning up finds it.
  */
 const startScript =
   'mount -t overlay -o "$1" overlay "$2" || exit 90; log=$3; shift 3; exec "$@" >>"$log" 2>&1 </dev/null';
@@ -48,29 +48,24 @@ export class OciRuntime implements SandboxRuntime {
     hasUserNamespace: false,
   };
   readonly #argv: readonly string[];
-  readonly #dieWithUs: readonly string[];
 
   constructor(options: OciRuntimeOptions) {
     this.name = options.name;
     this.#argv = [...options.prefix, options.program];
-    this.#dieWithUs =
-      findProgram('setpriv') === null ? [] : ['setpriv', '--pdeathsig', 'KILL', '--'];
   }
 
   async start({ folder, image, sandbox }: SandboxPlan, signal: AbortSignal): Promise<number> {
     writeFileSync(folder.config, JSON.stringify(ociConfig(sandbox)), { mode: 0o600 });
     mkdirSync(folder.runtimeRoot, { recursive: true, mode: 0o700 });
-    const words = [
-      ...this.#dieWithUs,
-      ...['sh', '-c', startScript, 'slipway'],
+    const args = [
+      ...['-c', startScript, 'slipway'],
       ...[overlayOptions(folder, image, volatileOption()), folder.rootfs, folder.initLog],
       ...[...this.#argv, '--root', folder.runtimeRoot, '--log', folder.runtimeLog, 'run'],
       ...['--detach', '--bundle', folder.dir, '--pid-file', folder.initPid, folder.name],
     ];
-    const [file = '', ...args] = words;
     const result = await runHostCommand(
       {
-        file,
+        file: 'sh',
         args,
         cwd: image.layersDir,
         environment: { PATH: hostSearchPath(), ...mountEnvironment },
