@@ -2,6 +2,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { RolloutError } from '../core/errors.ts';
 import { JobFolder } from '../jobs/job-folder.ts';
 import { readStoredJob, refuseRedacted } from '../jobs/resume.ts';
+import { namesOf, summarize } from '../jobs/trial-summary.ts';
 import type { JobConfig } from '../wire/harbor/job-config.ts';
 import { ownJob } from './job-owner.ts';
 import type { AppPorts } from './ports.ts';
@@ -14,7 +15,7 @@ export interface PreparedResume {
 }
 
 /**
- * Reads a stored job and removes its trials that ended with one of the exception types. JOB_UNREADABLE when there is no job,
+ * Reads a stored job and removes its trials that ended with one of the exception types or error codes. JOB_UNREADABLE when there is no job,
  * JOB_CONFLICT while it runs, CONFIG_INVALID when a secret was not stored.
  */
 export async function prepareResume(
@@ -37,7 +38,8 @@ export async function prepareResume(
   const removed: string[] = [];
   for (const trial of stored.trials) {
     if (trial.state !== 'finished' || trial.config.job_id !== stored.result?.id) continue;
-    if (!types.has(trial.result.exception_info?.exception_type ?? '')) continue;
+    const { failure } = summarize(trial.result);
+    if (failure === null || !namesOf(failure).some((name) => types.has(name))) continue;
     await folder.removeTrial(trial.name);
     removed.push(trial.name);
   }

@@ -233,7 +233,10 @@ async function confirm(
 }
 
 function reportCleaning({ removed, failed }: ReapReport, note: (text: string) => void): void {
-  if (removed.length > 0) note(`removed ${removed.length} sandboxes that dead runs had left`);
+  if (removed.length > 0)
+    note(
+      `removed what dead runs had left: ${removed.length === 1 ? '1 sandbox' : `${removed.length} sandboxes`}`,
+    );
   for (const { error } of failed) note(`not cleaned up: ${error.describe()}`);
 }
 

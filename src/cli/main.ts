@@ -27,7 +27,9 @@ export async function main(argv: readonly string[]): Promise<number> {
   reportDefects(terminal);
   try {
     const program = buildProgram(await ownVersion(), run);
-    await program.parseAsync(withoutAliases(argv), { from: 'user' });
+    await program.parseAsync(withoutAliases(argv.length === 0 ? ['--help'] : argv), {
+      from: 'user',
+    });
     return exitCode;
   } catch (error) {
     return error instanceof CommanderError ? usageExitCode(error) : reportError(error, terminal);

@@ -21,7 +21,7 @@ import { JobStatistics, toLocalTime } from './job-statistics.ts';
 import { LiveResult } from './live-result.ts';
 import type { PlannedTrial } from './plan.ts';
 import { mayRetry, retryWaitMs, type RetryPolicy } from './retry-policy.ts';
-import { summarize, type TrialSummary } from './trial-summary.ts';
+import { namesOf, summarize, type TrialSummary } from './trial-summary.ts';
 
 /** Makes a trial; everything that trials share is bound already. */
 export type TrialFactory = (
@@ -126,7 +126,7 @@ export class Job {
       const summary = await this.#runOnce(planned, signal);
       const { failure } = summary;
       if (failure === null || signal.aborted) return summary;
-      if (!mayRetry(this.#retry, failure.exceptionType, attempt)) return summary;
+      if (!mayRetry(this.#retry, namesOf(failure), attempt)) return summary;
       const waitMs = retryWaitMs(this.#retry, attempt);
       const { trialName } = summary;
       this.#emit({ type: 'trial:retrying', trialName, attempt, waitMs, summary });

@@ -1,7 +1,7 @@
-/** Whether and after which wait a failed trial is tried again. Types are Harbor's exception names, compared exactly. */
+/** Whether and after which wait a failed trial is tried again. Names are Harbor's exception types or our error codes, compared exactly. */
 export interface RetryPolicy {
   readonly maxRetries: number;
-  /** null or empty = every type. */
+  /** null or empty = every failure. */
   readonly include: ReadonlySet<string> | null;
   /** Beats `include`. */
   readonly exclude: ReadonlySet<string>;
@@ -10,10 +10,14 @@ export interface RetryPolicy {
   readonly maxWaitMs: number;
 }
 
-/** `attempt` counts the tries already made, from 1. */
-export function mayRetry(policy: RetryPolicy, exceptionType: string, attempt: number): boolean {
-  if (attempt > policy.maxRetries || policy.exclude.has(exceptionType)) return false;
-  return policy.include === null || policy.include.size === 0 || policy.include.has(exceptionType);
+/** `names` are all that the failure goes by; `attempt` counts the tries already made, from 1. */
+export function mayRetry(
+  { maxRetries, include, exclude }: RetryPolicy,
+  names: readonly string[],
+  attempt: number,
+): boolean {
+  if (attempt > maxRetries || names.some((name) => exclude.has(name))) return false;
+  return include === null || include.size === 0 || names.some((name) => include.has(name));
 }
 
 /** The wait before the retry that follows try number `attempt` (from 1). */

@@ -66,6 +66,11 @@ export function summarize(result: TrialResult): TrialSummary {
   };
 }
 
+/** What filters may call a failure: Harbor's exception type and our code. */
+export function namesOf({ exceptionType, code }: TrialFailure): string[] {
+  return code === null ? [exceptionType] : [exceptionType, code];
+}
+
 function failureOf(result: TrialResult): TrialFailure | null {
   const own = result.slipway?.failure ?? null;
   const exceptionType = result.exception_info?.exception_type;

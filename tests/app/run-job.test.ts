@@ -98,7 +98,7 @@ test('a start removes what a dead run left, and leaves strangers and the living 
     'of-a-live-run',
     'of-a-stranger',
   ]);
-  assert.deepEqual(fixture.notes, ['removed 1 sandboxes that dead runs had left']);
+  assert.deepEqual(fixture.notes, ['removed what dead runs had left: 1 sandbox']);
   await live.close();
 });
 

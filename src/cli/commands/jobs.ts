@@ -26,7 +26,7 @@ export function addResumeCommand(parent: Command, run: Run): void {
     .requiredOption('-p, --path <DIR>', 'job folder')
     .option(
       '-f, --filter-error-type <TYPE>',
-      'run trials that ended with this exception type again (default: CancelledError)',
+      'run trials that ended with this exception type or code again (default: CancelledError)',
       (value, previous: readonly string[] | undefined) => [...(previous ?? []), value],
     )
     .option('--json', 'print one JSON document at the end instead of text')
