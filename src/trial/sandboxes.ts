@@ -6,7 +6,7 @@ import type {
   EnvironmentProvider,
   HostEndpoint,
 } from '../environments/environment.ts';
-import type { SandboxPlan } from './trial-plan.ts';
+import type { SandboxPlan } from './sandbox-plan.ts';
 import { sandboxName } from './trial-name.ts';
 
 export interface SandboxesOptions {

@@ -2,53 +2,19 @@
 import path from 'node:path';
 import { stat } from 'node:fs/promises';
 import { RolloutError } from '../core/errors.ts';
-import type {
-  EnvironmentProvider,
-  ImageSource,
-  ResourceLimits,
-} from '../environments/environment.ts';
 import { withPublishDir } from '../tasks/artifacts.ts';
-import { resolveEnvironmentDefinition } from '../tasks/environment-definition.ts';
 import { resolveTemplates } from '../tasks/environment-templates.ts';
 import { laterPolicies, resolveNetworkPlan, type NetworkPlan } from '../tasks/network-plan.ts';
 import { stepFolder } from '../tasks/scripts.ts';
-import type {
-  Artifact,
-  CollectHook,
-  Task,
-  TaskEnvironment,
-  TaskStep,
-  User,
-} from '../tasks/task.ts';
+import type { Artifact, CollectHook, Task, TaskStep, User } from '../tasks/task.ts';
 import { findTestScript, separateTestScript, type TestScript } from '../verifier/test-script.ts';
 import type { McpServerEntry } from '../wire/harbor/run-config.ts';
-import type { HostVariables } from '../wire/harbor/sensitive.ts';
 import type { TrialConfig } from '../wire/harbor/trial-config.ts';
-import { parseAllowedHost, type AllowedHost, type NetworkPolicy } from '../wire/network-policy.ts';
-import {
-  checkDevices,
-  checkImage,
-  checkLaterNetworks,
-  checkNetwork,
-  checkUser,
-  resolveLimits,
-  withOverrides,
-} from './capability-checks.ts';
+import { parseAllowedHost, type AllowedHost } from '../wire/network-policy.ts';
+import { checkUser } from './capability-checks.ts';
 import { refuseUnsupportedConfig } from './config-checks.ts';
-import { absolutePath } from './home-path.ts';
+import { composeFiles, planSandbox, type PlanOptions, type SandboxPlan } from './sandbox-plan.ts';
 import type { Skill, TrialInputs } from './trial-options.ts';
-
-/** A sandbox that the trial will start. */
-export interface SandboxPlan {
-  readonly image: ImageSource;
-  readonly workdir: string | null;
-  readonly env: Readonly<Record<string, string>>;
-  readonly limits: ResourceLimits;
-  readonly network: NetworkPolicy;
-  readonly laterNetworks: readonly NetworkPolicy[];
-  /** Host folder whose contents go into the working folder after start; null = none. */
-  readonly uploadDir: string | null;
-}
 
 /** One agent run and its verification: all of a single-step task, or one step. */
 export interface RoundPlan {
@@ -82,15 +48,6 @@ export interface TrialPlan {
   readonly skills: readonly Skill[];
   readonly skillsDir: string | null;
   readonly rounds: readonly RoundPlan[];
-}
-
-export interface PlanOptions {
-  readonly config: TrialConfig;
-  readonly inputs: TrialInputs;
-  readonly provider: EnvironmentProvider;
-  readonly hostVariables: HostVariables;
-  readonly warn: (text: string) => void;
-  readonly signal: AbortSignal;
 }
 
 /** Throws CONFIG_INVALID, VARIABLE_UNSET, TASK_ENVIRONMENT_UNDEFINED, TASK_TESTS_MISSING or CAPABILITY_UNSUPPORTED, each naming its field. */
@@ -174,63 +131,6 @@ async function planAgentSandbox(
   });
   checkUser(provider, task.agent.user, 'agent.user');
   return plan;
-}
-
-interface SandboxQuery {
-  readonly section: TaskEnvironment;
-  readonly contextDir: string;
-  readonly composeFiles: readonly string[];
-  readonly forceBuild: boolean;
-  /** Dotted path of the section, for messages. */
-  readonly field: string;
-  readonly network: NetworkPolicy;
-  readonly later: readonly NetworkPolicy[];
-}
-
-async function planSandbox(options: PlanOptions, query: SandboxQuery): Promise<SandboxPlan> {
-  const { config, provider, hostVariables, warn, signal } = options;
-  const section = withOverrides(query.section, config.environment);
-  const taskEnv = resolveTemplates(section.env, hostVariables, `${query.field}.env`);
-  const { image, uploadDir } = await resolveEnvironmentDefinition({
-    contextDir: query.contextDir,
-    dockerImage: section.dockerImage,
-    forceBuild: query.forceBuild,
-    extraComposeFiles: query.composeFiles,
-    signal,
-  });
-  checkImage(provider, image);
-  const limits = resolveLimits(provider, {
-    wanted: section,
-    config: config.environment,
-    warn,
-  });
-  checkDevices(provider, section);
-  checkNetwork(provider, query.network, `${query.field}.network_mode`);
-  checkLaterNetworks(provider, query.later, 'network_mode');
-  return {
-    image,
-    workdir: section.workdir,
-    env: { ...taskEnv, ...config.environment.env },
-    limits,
-    network: query.network,
-    laterNetworks: query.later,
-    uploadDir,
-  };
-}
-
-async function composeFiles(config: TrialConfig): Promise<readonly string[]> {
-  const files: string[] = [];
-  for (const text of config.environment.extra_docker_compose) {
-    const file = absolutePath(text);
-    if ((await stat(file).catch(() => null))?.isFile() !== true)
-      throw new RolloutError('CONFIG_INVALID', `there is no compose file ${text}`, {
-        phase: 'config',
-        field: 'environment.extra_docker_compose',
-        remedy: 'Give the path of an existing file.',
-      });
-    files.push(file);
-  }
-  return files;
 }
 
 async function planVerifier(

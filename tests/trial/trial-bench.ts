@@ -20,9 +20,11 @@ import { taskFolder, type FolderFiles } from '../fakes/task-folder.ts';
 
 export const image = 'debian:bookworm-slim';
 
+export const environmentTable = `[environment]\ndocker_image = "${image}"\n`;
+
 /** A task on a prebuilt image whose verifier says 1 when `/app/answer` holds "yes". */
 export const answerTask: FolderFiles = {
-  'task.toml': `[environment]\ndocker_image = "${image}"\n`,
+  'task.toml': environmentTable,
   'instruction.md': 'Write yes to /app/answer.\n',
   'environment/.gitkeep': '',
   'tests/test.sh':

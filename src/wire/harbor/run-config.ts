@@ -77,6 +77,11 @@ const resourcePolicy = z
 /** An environment of ours that Harbor does not know is written as an import path, so that Harbor still reads the file. */
 export const ownImportPrefix = 'slipway:';
 
+const volumes = z
+  .array(z.record(z.string(), z.unknown()))
+  .nullish()
+  .transform((list) => list ?? []);
+
 export const environmentConfigSchema = z
   .object({
     /** Name of the environment, `docker` unless `import_path` is given. */
@@ -92,14 +97,20 @@ export const environmentConfigSchema = z
     override_gpus: nullable(laxInteger),
     override_tpu: nullable(z.object({ type: z.string(), topology: z.string() })),
     /** Volumes in compose's long form. */
-    mounts: z.array(z.record(z.string(), z.unknown())).default([]),
+    mounts: volumes,
+    /** Older spelling of `mounts`. */
+    mounts_json: volumes,
     extra_docker_compose: strings,
     /** Literal: never resolved as templates. */
     env: variables,
     kwargs,
     extra_allowed_hosts: strings,
   })
-  .transform((environment) => {
+  .transform(({ mounts_json, ...current }) => {
+    const environment = {
+      ...current,
+      mounts: current.mounts.length > 0 ? current.mounts : mounts_json,
+    };
     if (environment.import_path?.startsWith(ownImportPrefix) === true)
       return {
         ...environment,
