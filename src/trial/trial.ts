@@ -169,9 +169,20 @@ class StagedTrial implements Trial {
 
   async #prepareAndRun(signal: AbortSignal): Promise<void> {
     const { config } = this.#request;
-    const { hostVariables, provider } = this.#parts;
+    const { hostVariables } = this.#parts;
     await this.#folder.writeJson('config.json', dumpNonDefaultTrialConfig(config, hostVariables));
     signal.throwIfAborted();
+    const plan = await this.#record.timed('resolve_ms', () => this.#prepare(signal));
+    const run = await this.#openRun(plan);
+    this.#run = run;
+    const runStage = this.#teller.runner();
+    await runSequence(run, { sequence: this.#sequence, runStage }, signal);
+    signal.throwIfAborted();
+  }
+
+  async #prepare(signal: AbortSignal): Promise<TrialPlan> {
+    const { config } = this.#request;
+    const { hostVariables, provider } = this.#parts;
     this.#record.phase = 'resolve';
     const inputs = await raceAbort(this.#request.load(signal), signal);
     this.#inputs = inputs;
@@ -179,13 +190,8 @@ class StagedTrial implements Trial {
     await this.#folder.writeJson('lock.json', lock);
     this.#record.phase = 'config';
     const warn = (text: string): void => this.#record.warn(text);
-    const plan = await planTrial({ config, inputs, provider, hostVariables, warn, signal });
-    this.#plan = plan;
-    const run = await this.#openRun(plan);
-    this.#run = run;
-    const runStage = this.#teller.runner();
-    await runSequence(run, { sequence: this.#sequence, runStage }, signal);
-    signal.throwIfAborted();
+    this.#plan = await planTrial({ config, inputs, provider, hostVariables, warn, signal });
+    return this.#plan;
   }
 
   async #openRun(plan: TrialPlan): Promise<TrialRun> {

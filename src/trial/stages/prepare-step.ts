@@ -19,7 +19,7 @@ export const prepareStep: Stage<RoundRun> = {
   applies: (run) => run.round.step !== null,
   async run(run, signal) {
     const before = await run.environment.snapshotProcesses(signal);
-    await bringStepFiles(run, signal);
+    await run.record.timed('step_setup_ms', () => bringStepFiles(run, signal));
     await checkStepHealth(run, signal);
     const after = await run.environment.snapshotProcesses(signal);
     run.keptProcesses = withNew(run.state.baseProcesses, before, after);

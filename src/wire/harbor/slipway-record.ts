@@ -47,6 +47,8 @@ export type Failure = z.output<typeof failureSchema>;
 export const phaseTimesSchema = z.object({
   /** Waiting for a place among the concurrent trials and agents. Never part of the agent's time. */
   queue_ms: z.number().optional(),
+  /** Loading the task and planning the trial. */
+  resolve_ms: z.number().optional(),
   /** Pull, build or unpack the image. */
   image_ms: z.number().optional(),
   /** From "image ready" to "exec works". */
@@ -54,6 +56,8 @@ export const phaseTimesSchema = z.object({
   healthcheck_ms: z.number().optional(),
   skills_ms: z.number().optional(),
   agent_setup_ms: z.number().optional(),
+  /** Files and setup scripts of the steps. */
+  step_setup_ms: z.number().optional(),
   agent_ms: z.number().optional(),
   agent_stop_ms: z.number().optional(),
   collect_ms: z.number().optional(),
