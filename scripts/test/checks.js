@@ -18,7 +18,7 @@ export async function runCheck(check) {
   const result = await run(check.program, check.argv, {
     cwd: repositoryDir,
     timeoutMs: checkMs,
-    env: { FORCE_COLOR: '0' },
+    env: { NO_COLOR: '1' },
   });
   const isGood = result.code === 0;
   if (!isGood) console.log(`${result.stdout}${result.stderr}`.trimEnd());

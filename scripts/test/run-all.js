@@ -13,7 +13,7 @@ async function main() {
   const startedAt = Date.now();
   let tally = emptyTally;
   const named = checks.filter((check) => patterns.length === 0 || patterns.includes(check.name));
-  for (const check of named) tally = addTally(tally, await runCheck(check));
+  for (const each of await Promise.all(named.map(runCheck))) tally = addTally(tally, each);
 
   const others = patterns.filter((pattern) => !checks.some((check) => check.name === pattern));
   const groups = patterns.length > 0 && others.length === 0 ? [] : selectTestFiles(others);
