@@ -77,7 +77,6 @@ export const errorRegistry = {
   REWARD_EMPTY: row(422, 'verifier', false, 'RewardFileEmptyError', 'The reward file is empty.'),
   REWARD_INVALID: row(422, 'verifier', false, 'VerifierOutputParseError', 'The reward file is not a number or an object of numbers.'),
   REWARD_NOT_FINITE: row(422, 'verifier', false, 'VerifierOutputParseError', 'A reward is NaN or infinite.'),
-  TRIAL_TIMEOUT: row(504, 'infrastructure', false, 'TimeoutError', 'The trial as a whole ran longer than its ceiling.'),
   CANCELLED: row(499, 'cancelled', false, 'CancelledError', 'The trial was cancelled.'),
   JOB_CONFLICT: row(409, 'input', false, 'FileExistsError', 'A job folder of this name holds a different job.'),
   JOB_UNREADABLE: row(422, 'input', false, 'ValueError', 'A job or trial folder cannot be read.'),
