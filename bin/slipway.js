@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
 // Plain JavaScript that old Node versions can parse, so that they get a sentence and not a syntax error.
 var major = Number(process.versions.node.split('.')[0]);
 if (major < 24) {

@@ -52,7 +52,7 @@ export async function killRuns(options: KilledRunsOptions): Promise<KilledRunsRe
   const strangerStateDir = path.join(root, 'stranger-state');
   const stateDirs = [stateDir, strangerStateDir];
   const sleeper = await sleepingTask(root);
-  const only = tasks.flatMap((task) => ['-i', `slipway/${task}`]);
+  const only = tasks.flatMap((task) => ['-i', task]);
   const argsOf = (job: string): string[] => [
     ...['-p', bundledTasksDir, ...only, '-a', 'oracle', '-e', options.environment],
     ...['-k', String(attempts), '-n', '4', '-o', path.join(root, 'jobs'), '--job-name', job],

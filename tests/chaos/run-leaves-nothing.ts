@@ -26,7 +26,7 @@ export async function runLeavesNothing(options: {
   try {
     await warmImages(options.environment, root);
     const before = await machineState({ stateDirs: [stateDir] });
-    const only = (options.tasks ?? []).flatMap((task) => ['-i', `slipway/${task}`]);
+    const only = (options.tasks ?? []).flatMap((task) => ['-i', task]);
     const document = await slipwayRun(
       [
         ...['-p', bundledTasksDir, '-a', 'oracle', '-e', options.environment, ...only],
