@@ -6,7 +6,7 @@ import { RolloutError } from '../../core/errors.ts';
 import type { LockPort } from '../../core/lock.ts';
 import { silentLogger, type Logger } from '../../core/logger.ts';
 
-export const localRuntimes = ['auto', 'runc', 'crun', 'unshare', 'bwrap', 'process'] as const;
+export const localRuntimes = ['auto', 'runc', 'crun', 'unshare', 'process'] as const;
 export type LocalRuntimeName = (typeof localRuntimes)[number];
 
 const absolutePath = z
@@ -34,7 +34,7 @@ export interface CompiledLocalOptions {
   readonly cacheDir: string;
   /** Folder of archives that stand in for base images where no registry answers; null = none. */
   readonly imageArchivesDir: string | null;
-  /** `auto`: runc, else crun, else bwrap or unshare as weaker isolation. `process` only when {@link isUnsandboxedAllowed}. */
+  /** `auto`: runc, else crun, else unshare as weaker isolation. `process` only when {@link isUnsandboxedAllowed}. */
   readonly runtime: LocalRuntimeName;
   readonly isUnsandboxedAllowed: boolean;
   /** `isolated`: a public sandbox has its own network and ports. `host`: it shares the host's. */

@@ -26,7 +26,7 @@ const pollMs = 2;
 /** Programs that we start on the host for a sandbox, as `/proc/PID/comm` shows them (15 characters). */
 const ownPrograms = new Set([
   ...['runc', 'crun', 'sh', 'setpriv', 'nsenter', 'socat', 'slirp4netns', 'mount', 'umount'],
-  ...['mkfs.ext4', 'bwrap', 'unshare', 'sleep', 'runc:[1:CHILD]', 'runc:[2:INIT]'],
+  ...['mkfs.ext4', 'unshare', 'sleep', 'runc:[1:CHILD]', 'runc:[2:INIT]'],
 ]);
 
 /** ENVIRONMENT_DESTROY_FAILED names what is left at the deadline. */

@@ -41,7 +41,7 @@ export interface RuntimeAbilities {
 }
 
 export interface SandboxRuntime {
-  readonly name: 'runc' | 'crun' | 'unshare' | 'bwrap' | 'process';
+  readonly name: 'runc' | 'crun' | 'unshare' | 'process';
   readonly isolation: Isolation;
   readonly abilities: RuntimeAbilities;
   /**
