@@ -279,7 +279,8 @@ class StagedTrial implements Trial {
     if (record.failure !== null)
       await this.#folder.writeText('exception.txt', `${explain(record.failure)}\n`);
     await redactFolder(this.#folder.dir, secrets);
-    const config = redactDocument(dumpTrialConfig(result.config, hostVariables), secrets);
+    // Masked from the configuration itself: a resumed job compares it with its plan, masked in the same way.
+    const config = redactDocument(dumpTrialConfig(this.#request.config, hostVariables), secrets);
     await this.#folder.writeJson('result.json', { ...result, config });
     return result;
   }

@@ -164,3 +164,22 @@ test('cancelling in the middle leaves nothing of any trial', async () => {
   assert.equal(report.result.stats.n_cancelled_trials, 3);
   await nothingLeft(fixture);
 });
+
+test('a job whose agent has a secret can be resumed, and no file holds the secret', async () => {
+  await using fixture = await AppFixture.create();
+  await using task = await taskFolder(plainTask);
+  const secret = 'sk-0123456789';
+  const fields = {
+    tasks: [{ path: task.dir }],
+    agents: [{ name: 'oracle', env: { API_KEY: secret } }],
+    job_name: 'j',
+  };
+  const first = await fixture.run(fields);
+  const again = await fixture.run(fields);
+  assert.deepEqual(again.report.trials, first.report.trials);
+  for (const entry of await readdir(first.dir, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) {
+      const text = await readFile(path.join(entry.parentPath, entry.name), 'utf8');
+      assert.ok(!text.includes(secret), `${entry.name} holds the secret`);
+    }
+});
