@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { RolloutError } from '../core/errors.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The terminal of this process. A reader that went away (`| head`) ends output, not the run. */
@@ -14,11 +15,19 @@ export function processTerminal(): Terminal {
     get columns() {
       return process.stderr.columns || 80;
     },
-    async ask(question) {
+    async ask(question, signal) {
       if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
       const lines = createInterface({ input: process.stdin, output: process.stderr });
+      // While a line is edited the terminal makes no signal of Ctrl+C.
+      lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
       try {
-        return await lines.question(question);
+        return await lines.question(question, { signal });
+      } catch (error) {
+        signal.throwIfAborted();
+        throw new RolloutError('CANCELLED', 'the question was not answered', {
+          phase: 'config',
+          cause: error,
+        });
       } finally {
         lines.close();
       }

@@ -10,6 +10,8 @@ export interface Display {
   accept(event: JobEvent): void;
   /** A line that stays. */
   note(text: string): void;
+  /** Leaves the terminal to somebody else, such as a question, until the work is over. */
+  standAside<T>(work: () => Promise<T>): Promise<T>;
   /** Removes what is redrawn. Idempotent. */
   close(): void;
 }
@@ -27,6 +29,7 @@ export class ProgressDisplay implements Display {
   readonly #timer: NodeJS.Timeout;
   #drawnLines = 0;
   #frame = 0;
+  #isAside = false;
   #isClosed = false;
 
   constructor(terminal: Terminal, options: { readonly isBarOnly: boolean }) {
@@ -49,6 +52,17 @@ export class ProgressDisplay implements Display {
     if (!this.#isClosed) this.#draw();
   }
 
+  async standAside<T>(work: () => Promise<T>): Promise<T> {
+    this.#terminal.err(this.#erasure());
+    this.#drawnLines = 0;
+    this.#isAside = true;
+    try {
+      return await work();
+    } finally {
+      this.#isAside = false;
+    }
+  }
+
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -58,6 +72,7 @@ export class ProgressDisplay implements Display {
   }
 
   #draw(): void {
+    if (this.#isAside) return;
     this.#frame = (this.#frame + 1) % frames.length;
     const width = Math.max(this.#terminal.columns - 1, 20);
     const lines = [this.#jobLine(), ...(this.#isBarOnly ? [] : this.#trialLines())];

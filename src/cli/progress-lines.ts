@@ -40,6 +40,10 @@ export class ProgressLines implements Display {
     this.#terminal.err(`${text}\n`);
   }
 
+  standAside<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+
   close(): void {
     // Nothing is redrawn.
   }
@@ -50,6 +54,7 @@ export function quietDisplay(terminal: Terminal): Display {
   return {
     accept: () => undefined,
     note: (text) => terminal.err(`${text}\n`),
+    standAside: (work) => work(),
     close: () => undefined,
   };
 }

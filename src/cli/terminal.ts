@@ -7,6 +7,6 @@ export interface Terminal {
   /** Whether `err` is a terminal on which lines can be redrawn. */
   readonly isInteractive: boolean;
   readonly columns: number;
-  /** One line from the person at the terminal; null when nobody is there. */
-  ask(question: string): Promise<string | null>;
+  /** One line from the person at the terminal; null when nobody is there. CANCELLED when input ends, the signal's reason when it fires. */
+  ask(question: string, signal: AbortSignal): Promise<string | null>;
 }

@@ -46,7 +46,7 @@ async function resume(scope: CommandScope, flags: ResumeFlags): Promise<number> 
     config: flags.quiet === true ? { ...config, quiet: true } : config,
     allowUnsandboxed: flags.allowUnsandboxed === true,
     isJson: flags.json === true,
-    isSureOfVariables: flags.yes === true,
+    isSureOf: () => flags.yes === true,
     countFailuresAsZero: flags.countFailuresAsZero === true,
     ports,
   });

@@ -36,7 +36,8 @@ export function addRunCommand(
 }
 
 async function runCommand(scope: CommandScope, flags: FlagValues): Promise<number> {
-  const ports = await scope.ports(await readVariables(flags));
+  const given = await readVariables(flags);
+  const ports = await scope.ports(given);
   const { config, warnings } = await readJobRequest(flags, ports.machine.cwd);
   if (flags['--print-config'] === true) {
     const printed = dumpNonDefaultJobConfig(config, ports.machine.variables);
@@ -48,7 +49,7 @@ async function runCommand(scope: CommandScope, flags: FlagValues): Promise<numbe
     config,
     allowUnsandboxed: flags['--allow-unsandboxed'] === true,
     isJson: flags['--json'] === true,
-    isSureOfVariables: flags['--yes'] === true,
+    isSureOf: (variable) => flags['--yes'] === true || Object.hasOwn(given, variable),
     countFailuresAsZero: flags['--count-failures-as-zero'] === true,
     ports,
   });
@@ -58,7 +59,8 @@ export interface RunRequest {
   readonly config: JobConfig;
   readonly allowUnsandboxed: boolean;
   readonly isJson: boolean;
-  readonly isSureOfVariables: boolean;
+  /** Host variables that tasks may use without a question. */
+  readonly isSureOf: (variable: string) => boolean;
   readonly countFailuresAsZero: boolean;
   /** Finished trials to grade again, one per task of the configuration. */
   readonly sources?: readonly SourceTrial[];
@@ -78,8 +80,11 @@ export async function runAndReport(scope: CommandScope, request: RunRequest): Pr
         sources: request.sources ?? null,
         observe: (event) => display.accept(event),
         note: (text) => display.note(text),
-        confirmVariables: async (uses) =>
-          request.isSureOfVariables || request.isJson || (await confirmVariables(terminal, uses)),
+        confirmVariables: async (uses) => {
+          const doubtful = uses.filter(({ name }) => !request.isSureOf(name));
+          if (doubtful.length === 0 || request.isJson) return true;
+          return await display.standAside(() => confirmVariables(scope, doubtful));
+        },
         signal: scope.signal,
       },
       request.ports,
@@ -114,12 +119,13 @@ function chooseDisplay(terminal: Terminal, { config, isJson }: RunRequest): Disp
 }
 
 async function confirmVariables(
-  terminal: Terminal,
+  { terminal, signal }: CommandScope,
   uses: readonly VariableUse[],
 ): Promise<boolean> {
   const rows = uses.map(({ name, field, isKnown }) => [name, field, isKnown ? 'set' : 'missing']);
   const table = renderTable(['host variable', 'used as', 'state'], rows);
-  const answer = await terminal.ask(`${table}\nThe tasks use these variables. Proceed? (Y/n) `);
+  const question = `${table}\nThe tasks use these variables. Proceed? (Y/n) `;
+  const answer = await terminal.ask(question, signal);
   return answer === null || !/^\s*no?\s*$/i.test(answer);
 }
 

@@ -36,7 +36,7 @@ export function addTrialStartCommand(
           config,
           allowUnsandboxed: flags.allowUnsandboxed === true,
           isJson: flags.json === true,
-          isSureOfVariables: true,
+          isSureOf: () => true,
           countFailuresAsZero: false,
           ports,
         });

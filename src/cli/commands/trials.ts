@@ -62,7 +62,7 @@ export function addTrialsCommands(parent: Command, run: Run): void {
             sources,
             allowUnsandboxed: false,
             isJson: flags.json === true,
-            isSureOfVariables: true,
+            isSureOf: () => true,
             countFailuresAsZero: false,
             ports,
           });
