@@ -3,7 +3,7 @@
  * `..`, absolute names and links that lead out while it extracts); the digest of the uncompressed bytes is checked on the way.
  */
 import { createHash } from 'node:crypto';
-import { PassThrough, Transform, type Readable } from 'node:stream';
+import { PassThrough, Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { RolloutError } from '../../../core/errors.ts';
@@ -18,7 +18,7 @@ export interface LayerSource {
 
 /** `dir` exists and is empty. Resolves with the size of the uncompressed tar stream. Rejects with IMAGE_INVALID or DISK_FULL; the folder is then to be thrown away. */
 export async function unpackLayer(
-  source: LayerSource,
+  layer: LayerSource,
   dir: string,
   signal: AbortSignal,
 ): Promise<number> {
@@ -32,18 +32,21 @@ export async function unpackLayer(
     },
   });
   const plain = new PassThrough();
-  const reading = pipeline(await uncompressed(await source.open()), counted, plain, { signal });
+  const source = await uncompressed(await layer.open());
+  const reading = pipeline(source, counted, plain, { signal });
   const isRoot = process.getuid?.() === 0;
   const extracting = runHostCommand(
     { file: 'tar', args: [...tarArguments(isRoot), `--directory=${dir}`], input: plain },
     signal,
   ).finally(() => plain.resume()); // bytes behind the end of the archive belong to the digest
   const [read, extracted] = await Promise.allSettled([reading, extracting]);
+  signal.throwIfAborted();
+  // tar's complaint about a stream that broke off is only the consequence.
+  if (read.status === 'rejected') throw invalid(layer.diffId, 'cannot be read', read.reason);
   if (extracted.status === 'rejected') throw extracted.reason;
-  if (extracted.value.exitCode !== 0) throw tarFailed(source.diffId, extracted.value.stderr);
-  if (read.status === 'rejected') throw invalid(source.diffId, 'cannot be read', read.reason);
+  if (extracted.value.exitCode !== 0) throw tarFailed(layer.diffId, extracted.value.stderr);
   const digest = `sha256:${hash.digest('hex')}`;
-  if (digest !== source.diffId) throw invalid(source.diffId, `has the digest ${digest}`);
+  if (digest !== layer.diffId) throw invalid(layer.diffId, `has the digest ${digest}`);
   await convertWhiteouts(dir, signal);
   return size;
 }
@@ -62,38 +65,25 @@ function tarArguments(isRoot: boolean): readonly string[] {
   ];
 }
 
+/** By the first bytes, since media types of archives are not to be relied upon. */
 async function uncompressed(stream: Readable): Promise<Readable> {
-  const first = await firstChunk(stream);
-  if (first !== null) stream.unshift(first);
-  const magic = first !== null && first.length >= 4 ? first.readUInt32BE(0) : 0;
+  const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
+  const first = await chunks.next();
+  const whole = Readable.from(again(first, chunks), { objectMode: false });
+  const head = first.done === true ? Buffer.alloc(0) : first.value;
+  const magic = head.length >= 4 ? head.readUInt32BE(0) : 0;
   const decoder =
     magic >>> 16 === 0x1f8b ? createGunzip() : magic === 0x28b52ffd ? createZstdDecompress() : null;
-  if (decoder === null) return stream;
-  stream.on('error', (error) => decoder.destroy(error));
-  return stream.pipe(decoder);
+  if (decoder === null) return whole;
+  whole.on('error', (error) => decoder.destroy(error));
+  return whole.pipe(decoder);
 }
 
-function firstChunk(stream: Readable): Promise<Buffer | null> {
-  return new Promise((resolve, reject) => {
-    const tryRead = (): void => {
-      const chunk = stream.read() as Buffer | null;
-      if (chunk === null) return;
-      settle();
-      resolve(chunk);
-    };
-    const onEnd = (): void => {
-      settle();
-      resolve(null);
-    };
-    const onError = (error: Error): void => {
-      settle();
-      reject(error);
-    };
-    const settle = (): void => {
-      stream.off('readable', tryRead).off('end', onEnd).off('error', onError);
-    };
-    stream.on('readable', tryRead).on('end', onEnd).on('error', onError);
-  });
+async function* again(
+  first: IteratorResult<Buffer, undefined>,
+  rest: AsyncIterator<Buffer, undefined>,
+): AsyncGenerator<Buffer> {
+  for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
 }
 
 function tarFailed(diffId: string, stderr: string): RolloutError {
