@@ -1,5 +1,6 @@
 /** Agents with `n_concurrent` share a pool of places; a trial holds one while its agent runs. */
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../core/canonical-json.ts';
 import { RolloutError } from '../core/errors.ts';
 import { Limiter } from '../core/limiter.ts';
 import type { AgentConfig } from '../wire/harbor/run-config.ts';
@@ -51,13 +52,4 @@ function poolKey(agent: AgentConfig): string {
   if (agent.concurrency_group !== null) return `group:${agent.concurrency_group}`;
   const identity = { ...agent, n_concurrent: null, concurrency_group: null };
   return `agent:${createHash('sha256').update(canonicalJson(identity)).digest('hex')}`;
-}
-
-/** JSON with sorted keys. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : part,
-  );
 }

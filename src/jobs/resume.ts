@@ -3,6 +3,7 @@
  * job are removed and run again; everything else in the folder stays as it is.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { canonicalJson } from '../core/canonical-json.ts';
 import { RolloutError } from '../core/errors.ts';
 import { dumpJobConfig } from '../wire/harbor/job-config-dump.ts';
 import { jobConfigSchema, type JobConfig } from '../wire/harbor/job-config.ts';
@@ -12,7 +13,6 @@ import { dumpTrialConfig } from '../wire/harbor/dump.ts';
 import { isSensitiveName, isTemplate, type HostVariables } from '../wire/harbor/sensitive.ts';
 import { trialConfigSchema, type TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { TrialResult } from '../wire/harbor/trial-result.ts';
-import { canonicalJson } from './agent-pools.ts';
 import type { JobFolder, StoredTrial } from './job-folder.ts';
 import type { PlannedTrial } from './plan.ts';
 

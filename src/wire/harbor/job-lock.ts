@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import { laxInteger, nullable } from './lax.ts';
 import { retryConfigSchema } from './job-config.ts';
 import { trialLockSchema, type FileLock, type TrialLock } from './trial-lock.ts';
@@ -29,7 +30,7 @@ export function keepsLock(earlier: JobLock, later: JobLock): boolean {
 }
 
 function comparableSettings({ n_concurrent_trials, retry }: JobLock): string {
-  return sortedJson({
+  return canonicalJson({
     n_concurrent_trials,
     retry: {
       ...retry,
@@ -48,7 +49,7 @@ function countTexts(texts: readonly string[]): Map<string, number> {
 /** A trial's lock as text; equal trials have equal texts. */
 export function comparableTrial(lock: TrialLock): string {
   const digests = (files: readonly FileLock[]): string[] => files.map(({ digest }) => digest);
-  return sortedJson({
+  return canonicalJson({
     ...lock,
     schema_version: 0,
     task: lock.task.digest,
@@ -58,12 +59,4 @@ export function comparableTrial(lock: TrialLock): string {
     agent: { ...lock.agent, skills: [] },
     skills: lock.skills.map(({ name, digest }) => ({ name, digest })),
   });
-}
-
-function sortedJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : part,
-  );
 }
