@@ -9,4 +9,16 @@ describe('a run that was killed', () => {
       assert.deepEqual(report.problems, []);
       assert.ok(report.moments.some((moment) => moment.kind === 'in flight'));
     });
+
+  it('control: sandboxes that no start removes are seen', async () => {
+    const report = await killRuns({
+      environment: 'local',
+      moments: 3,
+      seed: 7,
+      isJournalLost: true,
+    });
+    assert.ok(
+      report.problems.some((line) => line.startsWith('sandboxes of the dead run were there')),
+    );
+  });
 });

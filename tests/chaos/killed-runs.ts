@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { journalOf } from '../support/journal-names.ts';
-import { leftovers, machineState, type MachineState } from '../support/machine-state.ts';
+import { lastingLeftovers, machineState, type MachineState } from '../support/machine-state.ts';
 import { seededRandom } from '../support/random.ts';
 import {
   bundledTasksDir,
@@ -24,10 +24,12 @@ export interface KilledRunsOptions {
   readonly moments: number;
   readonly seed: number;
   readonly onMoment?: (moment: MomentReport) => void;
+  /** The control: the next start does not know the dead run's state folder, so its sandboxes must be seen to stay. */
+  readonly isJournalLost?: boolean;
 }
 
 export interface MomentReport {
-  readonly kind: 'in flight' | 'timed';
+  readonly kind: 'in flight' | 'running' | 'timed';
   /** After this time from its start the run was killed. */
   readonly killedAfterMs: number;
   /** Sandboxes that the dead run's journal held open. */
@@ -45,6 +47,8 @@ export interface KilledRunsReport {
 const tasks = ['file-answer', 'working-folder', 'non-root-user'];
 const attempts = 2;
 const removalLimitMs = 10_000;
+/** Killed between "create sent" and "id known", with a sandbox known, and at any time. */
+const kinds: readonly MomentReport['kind'][] = ['timed', 'in flight', 'running', 'timed'];
 
 export async function killRuns(options: KilledRunsOptions): Promise<KilledRunsReport> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'killed-runs-'));
@@ -77,7 +81,7 @@ export async function killRuns(options: KilledRunsOptions): Promise<KilledRunsRe
 
     const random = seededRandom(options.seed);
     for (let index = 0; index < options.moments; index += 1) {
-      const kind = index % 4 === 1 ? 'in flight' : 'timed';
+      const kind = kinds[index % kinds.length] ?? 'timed';
       const delayMs = wholeMs * (0.02 + 0.96 * random());
       const moment = await killOnce({
         args: argsOf(`killed-${index}`),
@@ -85,6 +89,7 @@ export async function killRuns(options: KilledRunsOptions): Promise<KilledRunsRe
         stateDir,
         kind,
         delayMs,
+        nextStateDir: options.isJournalLost ? path.join(root, `state-${index}`) : stateDir,
       });
       const state = await machineState({ stateDirs });
       const lost = [strangerSandbox, siblingSandbox].filter((name) => !isPresent(state, name));
@@ -100,8 +105,9 @@ export async function killRuns(options: KilledRunsOptions): Promise<KilledRunsRe
     if (sibling.child.exitCode !== null) problems.push('the live sibling ended');
     sibling.child.kill('SIGINT');
     await sibling.ended;
-    await startSlipway(['cleanup'], { stateDir: strangerStateDir }).ended;
-    problems.push(...leftovers(before, await machineState({ stateDirs })));
+    for (const dir of stateDirs) await startSlipway(['cleanup'], { stateDir: dir }).ended;
+    const { left } = await lastingLeftovers(before, { stateDirs, withinMs: 3_000 });
+    problems.push(...left);
     return { moments, problems };
   } finally {
     await rm(root, { recursive: true, force: true });
@@ -112,6 +118,7 @@ async function killOnce(options: {
   readonly args: readonly string[];
   readonly jobDir: string;
   readonly stateDir: string;
+  readonly nextStateDir: string;
   readonly kind: MomentReport['kind'];
   readonly delayMs: number;
 }): Promise<MomentReport> {
@@ -119,13 +126,21 @@ async function killOnce(options: {
   const run = startSlipway(['run', '--json', '--yes', ...args], { stateDir });
   const begin = performance.now();
   if (kind === 'timed') await Promise.race([delay(options.delayMs), run.ended]);
-  else await waitFor(() => journalOf(stateDir, pidOf(run)).inFlight.length > 0, run, 30_000);
+  else
+    await waitFor(
+      () => {
+        const { open, inFlight } = journalOf(stateDir, pidOf(run));
+        return kind === 'running' ? open.length > inFlight.length : inFlight.length > 0;
+      },
+      run,
+      30_000,
+    );
   const killedAfterMs = performance.now() - begin;
   await kill(run);
   const dead = journalOf(stateDir, pidOf(run)).open;
 
   const restarted = performance.now();
-  const resumed = slipwayRun(args, { stateDir });
+  const resumed = slipwayRun(args, { stateDir: options.nextStateDir });
   resumed.catch(() => undefined); // awaited below; the removal is watched first
   const removedAfterMs = await untilAbsent(dead, stateDir, restarted);
   const problems = [...countedOnce(await resumed, await resultsIn(jobDir))];
@@ -165,7 +180,7 @@ async function untilAbsent(
   for (;;) {
     const state = await machineState({ stateDirs: [stateDir] });
     if (!names.some((name) => isPresent(state, name))) return performance.now() - since;
-    if (performance.now() - since > 6 * removalLimitMs) return Number.POSITIVE_INFINITY;
+    if (performance.now() - since > removalLimitMs + 1_000) return Number.POSITIVE_INFINITY;
     await delay(50);
   }
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { readExpectations } from '../../scripts/quickstart/expectations.js';
-import { counts, leftovers, machineState } from '../support/machine-state.ts';
+import { counts, lastingLeftovers, machineState } from '../support/machine-state.ts';
 import { bundledTasksDir, slipwayRun, type RunDocument } from '../support/slipway-cli.ts';
 
 export interface LeavesNothingReport {
@@ -35,10 +35,13 @@ export async function runLeavesNothing(options: {
       ],
       { stateDir },
     );
-    const after = await machineState({ stateDirs: [stateDir] });
+    const { left, after } = await lastingLeftovers(before, {
+      stateDirs: [stateDir],
+      withinMs: 3_000,
+    });
     return {
       trials: document.trials.length,
-      problems: [...wrongRewards(document, options), ...leftovers(before, after)],
+      problems: [...wrongRewards(document, options), ...left],
       before: counts(before),
       after: counts(after),
     };

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -47,6 +48,20 @@ export function leftovers(before: MachineState, after: MachineState): readonly s
   return kinds.flatMap((kind) =>
     [...after[kind]].filter((item) => !before[kind].has(item)).map((item) => `${kind}: ${item}`),
   );
+}
+
+/** Leftovers once the machine is at rest: a shim or a mount of the engine may outlive its container by a moment, not by `withinMs`. */
+export async function lastingLeftovers(
+  before: MachineState,
+  options: { readonly stateDirs: readonly string[]; readonly withinMs: number },
+): Promise<{ readonly left: readonly string[]; readonly after: MachineState }> {
+  const until = performance.now() + options.withinMs;
+  for (;;) {
+    const after = await machineState(options);
+    const left = leftovers(before, after);
+    if (left.length === 0 || performance.now() > until) return { left, after };
+    await delay(100);
+  }
 }
 
 export function counts(state: MachineState): string {
@@ -97,7 +112,8 @@ async function sandboxProcesses(): Promise<Set<string>> {
       const [stat, command, cgroup] = await Promise.all(
         ['stat', 'cmdline', 'cgroup'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8')),
       );
-      const name = /\((.*)\)/s.exec(stat ?? '')?.[1] ?? '';
+      const [, name = '', state = ''] = /\((.*)\) (\S)/s.exec(stat ?? '') ?? [];
+      if (state === 'Z') continue; // dead; whoever inherited it has not read its exit code yet
       const words = (command ?? '').replaceAll('\0', ' ').trim();
       const isOurs =
         [...sandboxPrograms].some((program) => name.startsWith(program)) ||
