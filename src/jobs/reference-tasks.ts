@@ -13,6 +13,7 @@ import {
   type JobConfig,
   type MetricConfig,
 } from '../wire/harbor/job-config.ts';
+import { dumpTaskEntry } from '../wire/harbor/dump.ts';
 import type { TaskEntry } from '../wire/harbor/task-entry.ts';
 import type { TaskLock } from '../wire/harbor/trial-lock.ts';
 import type { TaskId } from '../wire/harbor/trial-result.ts';
@@ -63,9 +64,9 @@ function metricsOf({ metrics, filesDir }: DatasetListing): MetricConfig[] {
 function lostTask(entry: TaskEntry, problem: RolloutError): JobTask {
   const name = entry.name ?? posix.basename(entry.path ?? 'task');
   return {
-    entry,
+    entry: dumpTaskEntry(entry),
     name,
-    taskId: taskIdOf(entry),
+    taskId: taskIdOf(dumpTaskEntry(entry)),
     source: entry.source,
     load: () => Promise.reject(problem),
   };

@@ -9,7 +9,8 @@ import {
   type EnvironmentConfig,
   type VerifierConfig,
 } from './run-config.ts';
-import { maskVariables, type HostVariables } from './sensitive.ts';
+import { maskVariables, withoutUserinfo, type HostVariables } from './sensitive.ts';
+import type { TaskEntry } from './task-entry.ts';
 import { trialConfigSchema, type TrialConfig } from './trial-config.ts';
 
 /** Names that Harbor's `environment.type` knows; others are written as an import path. */
@@ -33,6 +34,7 @@ export function dumpAgentConfig(agent: AgentConfig, host: HostVariables): Record
   const { include_logs, exclude_logs, env, ...rest } = agent;
   return {
     ...rest,
+    skills: rest.skills.map(withoutUserinfo),
     ...(include_logs.length > 0 && { include_logs }),
     ...(exclude_logs.length > 0 && { exclude_logs }),
     ...(Object.keys(env).length > 0 && { env: maskVariables(env, host) }),
@@ -58,6 +60,11 @@ export function dumpVerifierConfig(
   return { ...verifier, env: maskVariables(verifier.env, host) };
 }
 
+/** Without the credentials that an address may hold. */
+export function dumpTaskEntry(task: TaskEntry): TaskEntry {
+  return task.git_url === null ? task : { ...task, git_url: withoutUserinfo(task.git_url) };
+}
+
 /** The whole configuration, defaults included, secrets masked. Reading it back gives the same trial. */
 export function dumpTrialConfig(
   config: TrialConfig,
@@ -65,6 +72,7 @@ export function dumpTrialConfig(
 ): Record<string, unknown> & { readonly task: TrialConfig['task'] } {
   return {
     ...config,
+    task: dumpTaskEntry(config.task),
     agent: dumpAgentConfig(config.agent, host),
     environment: dumpEnvironmentConfig(config.environment, host),
     verifier: dumpVerifierConfig(config.verifier, host),

@@ -1,12 +1,14 @@
 import {
   dumpAgentConfig,
   dumpEnvironmentConfig,
+  dumpTaskEntry,
   dumpVerifierConfig,
   withoutDefaults,
 } from './dump.ts';
+import type { DatasetEntry } from './dataset-entry.ts';
 import { jobConfigSchema, type JobConfig } from './job-config.ts';
 import { agentConfigSchema } from './run-config.ts';
-import type { HostVariables } from './sensitive.ts';
+import { withoutUserinfo, type HostVariables } from './sensitive.ts';
 
 /** The whole configuration, secrets masked. */
 export function dumpJobConfig(config: JobConfig, host: HostVariables): Record<string, unknown> {
@@ -15,6 +17,18 @@ export function dumpJobConfig(config: JobConfig, host: HostVariables): Record<st
     agents: config.agents.map((agent) => dumpAgentConfig(agent, host)),
     environment: dumpEnvironmentConfig(config.environment, host),
     verifier: dumpVerifierConfig(config.verifier, host),
+    tasks: config.tasks.map(dumpTaskEntry),
+    datasets: config.datasets.map(dumpDatasetEntry),
+  };
+}
+
+/** Without the credentials that its addresses may hold. */
+function dumpDatasetEntry(dataset: DatasetEntry): DatasetEntry {
+  const { repo, registry_url } = dataset;
+  return {
+    ...dataset,
+    repo: repo === null ? null : withoutUserinfo(repo),
+    registry_url: registry_url === null ? null : withoutUserinfo(registry_url),
   };
 }
 
@@ -41,8 +55,10 @@ export function dumpNonDefaultJobConfig(
       },
     ),
     agents,
-    ...(config.datasets.length > 0 && { datasets: config.datasets.map(withoutAbsent) }),
-    ...(config.tasks.length > 0 && { tasks: config.tasks.map(withoutAbsent) }),
+    ...(config.datasets.length > 0 && {
+      datasets: config.datasets.map(dumpDatasetEntry).map(withoutAbsent),
+    }),
+    ...(config.tasks.length > 0 && { tasks: config.tasks.map(dumpTaskEntry).map(withoutAbsent) }),
   };
 }
 

@@ -1,4 +1,4 @@
-/** How secrets in configured variables are written to files: never as they are (Harbor's masking rules). */
+/** How secrets of a configuration are written to files: never as they are (Harbor's masking rules for variables). */
 
 const sensitiveName = /KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL|AUTH/i;
 const template = /^\$\{[^}:]+(:-[^]*)?\}$/;
@@ -28,6 +28,11 @@ export function maskVariables(variables: Variables, host: HostVariables): Record
   return Object.fromEntries(
     Object.entries(variables).map(([name, value]) => [name, maskValue(name, value, host)]),
   );
+}
+
+/** An address without the user name and password of HTTP; everything else unchanged. */
+export function withoutUserinfo(address: string): string {
+  return address.replace(/^(https?:\/\/)[^/?#]*@/i, '$1');
 }
 
 function maskValue(name: string, value: string, host: HostVariables): string {

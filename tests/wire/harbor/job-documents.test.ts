@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dumpNonDefaultJobConfig } from '../../../src/wire/harbor/job-config-dump.ts';
+import {
+  dumpJobConfig,
+  dumpNonDefaultJobConfig,
+} from '../../../src/wire/harbor/job-config-dump.ts';
 import { defaultRetryExcludes, jobConfigSchema } from '../../../src/wire/harbor/job-config.ts';
 import { jobLockSchema, keepsLock, type JobLock } from '../../../src/wire/harbor/job-lock.ts';
 import { jobResultSchema } from '../../../src/wire/harbor/job-result.ts';
@@ -131,4 +134,17 @@ test('a changed instruction file or skill is another lock, its path is not', () 
   assert.ok(!keepsLock(changed(file('/a', 'x')), changed(file('/a', 'y'))));
   const skill = (digest: string): object => ({ skills: [{ name: 's', source: './s', digest }] });
   assert.ok(!keepsLock(changed(skill('x')), changed(skill('y'))));
+});
+
+test('no document of a job holds the credentials of an address', () => {
+  const address = 'https://someone:pa55word@git.example.org/org/name@main';
+  const job = jobConfigSchema.parse({
+    agents: [{ name: 'nop', skills: [address, 'git@example.org:org/name'] }],
+    tasks: [{ path: 'a', git_url: address }],
+    datasets: [{ repo: address }],
+  });
+  const text = JSON.stringify([dumpJobConfig(job, {}), dumpNonDefaultJobConfig(job, {})]);
+  assert.ok(!text.includes('pa55word'));
+  assert.ok(text.includes('https://git.example.org/org/name@main'));
+  assert.ok(text.includes('git@example.org:org/name'));
 });
