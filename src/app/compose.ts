@@ -13,15 +13,18 @@ import { HttpRequests } from '../tasks/references/http-requests.ts';
 import { ReferenceResolver } from '../tasks/references/reference-resolver.ts';
 import { RegistryClient } from '../tasks/references/registry-client.ts';
 import { readRegistrySettings } from '../tasks/references/registry-settings.ts';
+import { SkillSources } from '../tasks/references/skill-sources.ts';
 import { createTrial } from '../trial/trial.ts';
 import { ownVersion } from './own-version.ts';
 import type { AppPorts } from './ports.ts';
 
-/** Nothing is started or opened yet; CONFIG_INVALID or REGISTRY_NOT_CONFIGURED for variables that make no sense. */
+/** Nothing is started or opened yet; CONFIG_INVALID for variables that make no sense. */
 export async function composeApp(variables: HostVariables, cwd: string): Promise<AppPorts> {
   const machine = readMachine(variables, cwd);
+  const { cacheDir } = machine;
   const clock = systemClock;
   const locks = new FileLocks(clock);
+  const git = new Git({ variables });
   return {
     machine,
     version: await ownVersion(),
@@ -31,11 +34,15 @@ export async function composeApp(variables: HostVariables, cwd: string): Promise
     environmentNames,
     resolveAgent,
     createTrial,
-    taskSource: taskSource(machine, locks),
+    taskSource: taskSource(machine, { git, locks }),
+    skillSources: new SkillSources({ cacheDir, baseDir: cwd, locks, git }),
   };
 }
 
-function taskSource(machine: Machine, locks: LockPort): TaskSource {
+function taskSource(
+  machine: Machine,
+  { git, locks }: { readonly git: Git; readonly locks: LockPort },
+): TaskSource {
   const settings = readRegistrySettings(machine.variables);
   const http = new HttpRequests({ fetch, clock: systemClock });
   return new ReferenceTasks(
@@ -44,7 +51,7 @@ function taskSource(machine: Machine, locks: LockPort): TaskSource {
       baseDir: machine.cwd,
       locks,
       registry: settings === null ? null : new RegistryClient(settings, http),
-      git: new Git({ variables: machine.variables }),
+      git,
       fetch,
       clock: systemClock,
       logger: silentLogger,

@@ -5,6 +5,7 @@ import type { LockPort } from '../core/lock.ts';
 import type { EnvironmentProvider } from '../environments/environment.ts';
 import type { EnvironmentSettings } from '../environments/registry.ts';
 import type { TaskSource } from '../jobs/task-source.ts';
+import type { SkillSources } from '../tasks/references/skill-sources.ts';
 import type { TrialParts, TrialRequest } from '../trial/trial-options.ts';
 import type { Trial } from '../trial/trial.ts';
 
@@ -27,4 +28,5 @@ export interface AppPorts {
   readonly resolveAgent: AgentResolver;
   readonly createTrial: (request: TrialRequest, parts: TrialParts) => Trial;
   readonly taskSource: TaskSource;
+  readonly skillSources: Pick<SkillSources, 'locate'>;
 }

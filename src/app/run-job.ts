@@ -21,7 +21,7 @@ import {
   type Resumption,
   type StoredJob,
 } from '../jobs/resume.ts';
-import { loadSkills } from '../jobs/skills.ts';
+import { JobSkills } from '../jobs/skills.ts';
 import type { TrialSummary } from '../jobs/trial-summary.ts';
 import { dumpNonDefaultJobConfig } from '../wire/harbor/job-config-dump.ts';
 import type { JobConfig } from '../wire/harbor/job-config.ts';
@@ -102,7 +102,9 @@ export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<J
     ...{ config, folder, stored, jobId, prepared, ports },
     sources: options.sources,
   });
-  const lock = await lockOf({ config, planned, prepared, ports, signal: options.signal });
+  const skills = new JobSkills(ports.skillSources);
+  const lock = await lockOf({ config, planned, prepared, skills, ports, signal: options.signal });
+  skills.warnings.forEach(options.note);
   checkSameLock(stored?.lock ?? null, lock);
   for (const { name, reason } of resumption.leftAlone)
     options.note(`left alone: ${folder.trialDir(name)} (${reason})`);
@@ -135,7 +137,7 @@ export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<J
       clock: ports.clock,
       logger,
       createTrial: run.trialFactory(logger),
-      loadSkills: (sources, signal) => loadSkills(sources, machine.cwd, signal),
+      skills,
       scriptMetric: (script, rewards) =>
         computeScriptMetric(resolve(machine.cwd, script), rewards, options.signal),
       observe: options.observe,
@@ -190,6 +192,7 @@ async function lockOf(inputs: {
   readonly config: JobConfig;
   readonly planned: readonly PlannedTrial[];
   readonly prepared: readonly PreparedTask[];
+  readonly skills: JobSkills;
   readonly ports: AppPorts;
   readonly signal: AbortSignal;
 }): Promise<JobLock> {
@@ -199,7 +202,7 @@ async function lockOf(inputs: {
   for (const { task, config: trial } of planned) {
     const found = loaded.get(task) ?? null;
     if (found === null) continue;
-    const skills = await loadSkills(trial.agent.skills, ports.machine.cwd, signal);
+    const skills = await inputs.skills.load(trial.agent.skills, signal);
     trials.push({ config: trial, inputs: { ...found, skills } });
   }
   return await makeJobLock({

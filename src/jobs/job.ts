@@ -8,7 +8,7 @@ import { errorRegistry } from '../core/error-registry.ts';
 import type { Logger } from '../core/logger.ts';
 import type { TrialObserver } from '../trial/trial-events.ts';
 import type { Trial } from '../trial/trial.ts';
-import type { Skill, TrialRequest } from '../trial/trial-options.ts';
+import type { TrialRequest } from '../trial/trial-options.ts';
 import type { JobConfig } from '../wire/harbor/job-config.ts';
 import type { JobResult } from '../wire/harbor/job-result.ts';
 import type { TrialResult } from '../wire/harbor/trial-result.ts';
@@ -21,6 +21,7 @@ import { JobStatistics, toLocalTime } from './job-statistics.ts';
 import { LiveResult } from './live-result.ts';
 import type { PlannedTrial } from './plan.ts';
 import { mayRetry, retryWaitMs, type RetryPolicy } from './retry-policy.ts';
+import type { JobSkills } from './skills.ts';
 import { namesOf, summarize, type TrialSummary } from './trial-summary.ts';
 
 /** Makes a trial; everything that trials share is bound already. */
@@ -35,11 +36,7 @@ export interface JobParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly scriptMetric: ScriptMetric;
-  /** Fetches the skills that an agent is configured with. */
-  readonly loadSkills: (
-    sources: readonly string[],
-    signal: AbortSignal,
-  ) => Promise<readonly Skill[]>;
+  readonly skills: Pick<JobSkills, 'load'>;
   readonly observe?: JobObserver;
 }
 
@@ -154,7 +151,7 @@ export class Job {
           queuedAt: this.#parts.clock.now(),
           load: async (loadSignal) => ({
             ...(await task.load(loadSignal)),
-            skills: await this.#parts.loadSkills(config.agent.skills, loadSignal),
+            skills: await this.#parts.skills.load(config.agent.skills, loadSignal),
           }),
         },
         { observe: (event) => this.#emit(event), admitAgent: this.#pools.admission(config.agent) },

@@ -86,7 +86,7 @@ export class JobFixture implements AsyncDisposable {
         createTrial: trials.factory,
         clock: this.clock,
         logger: silentLogger,
-        loadSkills: () => Promise.resolve([]),
+        skills: { load: () => Promise.resolve([]) },
         scriptMetric: () => Promise.resolve({ scripted: 1 }),
         observe: (event) => void this.events.push(event),
       },
