@@ -20,6 +20,8 @@ export async function runTestFiles(group, options) {
     cwd: repositoryDir,
     concurrency: group.concurrency,
     timeout: fileMs,
+    // A failed test may leave a process or a server behind: that must not hold up the verdict.
+    forceExit: true,
   });
   for await (const event of events) reporter.see(event);
   return reporter.finish();

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { isRolloutError } from '../../../src/core/errors.ts';
 import { never } from '../../../src/core/linked-abort.ts';
 import { killTreeScript } from '../../../src/environments/shared/kill-tree.ts';
 import { ShellChannel, type RunningShell } from '../../../src/environments/shared/shell-channel.ts';
 
-function openShell(program: 'sh' | 'bash'): { channel: ShellChannel; pid: number } {
+/** A shell that ends with its test, also when the test fails. */
+function openShell(program: 'sh' | 'bash', t: TestContext): { channel: ShellChannel; pid: number } {
   const child = spawn(program, [], { stdio: 'pipe' });
   const ended = once(child, 'exit').then(() => undefined);
   const shell: RunningShell = {
@@ -22,13 +23,15 @@ function openShell(program: 'sh' | 'bash'): { channel: ShellChannel; pid: number
       child.kill('SIGKILL');
     },
   };
-  return { channel: new ShellChannel(shell, { defaultCwd: '/' }), pid: child.pid! };
+  const channel = new ShellChannel(shell, { defaultCwd: '/' });
+  t.after(async () => channel.close());
+  return { channel, pid: child.pid! };
 }
 
 for (const program of ['sh', 'bash'] as const) {
   describe(`a control channel over ${program}`, () => {
-    it('gives exit code, stdout and stderr of each command in order', async () => {
-      const { channel } = openShell(program);
+    it('gives exit code, stdout and stderr of each command in order', async (t) => {
+      const { channel } = openShell(program, t);
       const results = await Promise.all(
         [1, 2, 3].map(async (n) =>
           channel.exec({ command: `printf out${n}; printf 'err\n' >&2; exit ${n}` }, never),
@@ -41,8 +44,8 @@ for (const program of ['sh', 'bash'] as const) {
       await channel.close();
     });
 
-    it('keeps quotes, newlines and unicode, sets cwd and variables for one command only', async () => {
-      const { channel } = openShell(program);
+    it('keeps quotes, newlines and unicode, sets cwd and variables for one command only', async (t) => {
+      const { channel } = openShell(program, t);
       const first = await channel.exec(
         {
           command: `printf '%s|' "$A" "$PWD" 'ü\n"'"'"`,
@@ -57,8 +60,8 @@ for (const program of ['sh', 'bash'] as const) {
       await channel.close();
     });
 
-    it('drops what goes over the capture limit and says so', async () => {
-      const { channel } = openShell(program);
+    it('drops what goes over the capture limit and says so', async (t) => {
+      const { channel } = openShell(program, t);
       const result = await channel.exec(
         { command: 'head -c 6000000 /dev/zero | tr "\\0" a; printf end >&2' },
         never,
@@ -69,22 +72,28 @@ for (const program of ['sh', 'bash'] as const) {
       await channel.close();
     });
 
-    it('kills a command with its children at the timeout and stays usable', async () => {
-      const { channel } = openShell(program);
+    it('kills a command with its children at the timeout and stays usable', async (t) => {
+      const { channel } = openShell(program, t);
       await assert.rejects(
         channel.exec(
-          { command: 'trap "" TERM; sleep 301 & sleep 302; true', timeoutMs: 100 },
+          {
+            command: `trap "" TERM; sleep 301.${process.pid} & sleep 302.${process.pid}; true`,
+            timeoutMs: 100,
+          },
           never,
         ),
         (error) => isRolloutError(error, 'EXEC_TIMEOUT'),
       );
-      const left = await channel.exec({ command: 'pgrep -f "^sleep 30[12]$" | wc -l' }, never);
+      const left = await channel.exec(
+        { command: `pgrep -f '^sleep 30[12].${process.pid}$' | wc -l` },
+        never,
+      );
       assert.equal(left.stdout.trim(), '0');
       await channel.close();
     });
 
-    it('rejects with the reason of the signal and leaves no listener on it', async () => {
-      const { channel } = openShell(program);
+    it('rejects with the reason of the signal and leaves no listener on it', async (t) => {
+      const { channel } = openShell(program, t);
       const abort = new AbortController();
       const reason = new Error('stop');
       const running = channel.exec({ command: 'sleep 30' }, abort.signal);
@@ -94,8 +103,8 @@ for (const program of ['sh', 'bash'] as const) {
       await channel.close();
     });
 
-    it('reports a dead shell as ENVIRONMENT_LOST, to running and to later commands', async () => {
-      const { channel, pid } = openShell(program);
+    it('reports a dead shell as ENVIRONMENT_LOST, to running and to later commands', async (t) => {
+      const { channel, pid } = openShell(program, t);
       const running = channel.exec({ command: `kill -KILL ${pid}; sleep 0.2` }, never);
       await assert.rejects(running, (error) => isRolloutError(error, 'ENVIRONMENT_LOST'));
       await assert.rejects(channel.exec({ command: 'true' }, never), (error) =>
@@ -105,8 +114,8 @@ for (const program of ['sh', 'bash'] as const) {
       await channel.close();
     });
 
-    it('refuses names that are no variables and commands with NUL', async () => {
-      const { channel } = openShell(program);
+    it('refuses names that are no variables and commands with NUL', async (t) => {
+      const { channel } = openShell(program, t);
       await assert.rejects(
         channel.exec({ command: 'true', env: { 'A;reboot': '1' } }, never),
         (error) => isRolloutError(error, 'EXEC_FAILED') && error.field === 'env.A;reboot',
