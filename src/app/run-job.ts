@@ -66,29 +66,35 @@ export interface JobOutcome {
 export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<JobOutcome | null> {
   const startedMs = ports.clock.monotonicMs();
   const { machine } = ports;
-  const config = absolutePaths(options.config, machine.cwd);
-  for (const agent of config.agents) await ports.resolveAgent(agent.name ?? '');
+  const asked = absolutePaths(options.config, machine.cwd);
+  for (const agent of asked.agents) await ports.resolveAgent(agent.name ?? '');
   using held = new DisposableStack();
   const folder =
-    config.job_name === ''
-      ? newFolder(config.jobs_dir, ports, held)
-      : new JobFolder(join(config.jobs_dir, config.job_name));
-  if (config.job_name !== '') held.use(ownJob(folder, ports));
+    asked.job_name === ''
+      ? newFolder(asked.jobs_dir, ports, held)
+      : new JobFolder(join(asked.jobs_dir, asked.job_name));
+  if (asked.job_name !== '') held.use(ownJob(folder, ports));
   const jobName = basename(folder.dir);
   const stored = await readStoredJob(folder);
-  if (stored !== null) checkSameConfig(stored.config, config, machine.variables);
+  if (stored !== null) {
+    // Before anything is started; datasets are compared when they are pinned.
+    const { datasets } = stored.config;
+    checkSameConfig(stored.config, { ...asked, datasets }, machine.variables);
+  }
 
   await using run = await openSandboxRun(
     {
-      environment: config.environment,
+      environment: asked.environment,
       allowUnsandboxed: options.allowUnsandboxed,
       signal: options.signal,
     },
     ports,
   );
   reportCleaning(run.cleaning, options.note);
-  const found = await ports.taskSource.tasks(config, options.signal);
+  const found = await ports.taskSource.tasks(asked, options.signal);
   found.warnings.forEach(options.note);
+  const config: JobConfig = { ...asked, datasets: [...found.datasets] };
+  if (stored !== null) checkSameConfig(stored.config, config, machine.variables);
   const prepared = await prepareTasks(found.tasks, {
     config,
     hostVariables: machine.variables,

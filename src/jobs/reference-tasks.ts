@@ -14,6 +14,7 @@ import {
   type MetricConfig,
 } from '../wire/harbor/job-config.ts';
 import { dumpTaskEntry } from '../wire/harbor/dump.ts';
+import type { DatasetEntry } from '../wire/harbor/dataset-entry.ts';
 import type { TaskEntry } from '../wire/harbor/task-entry.ts';
 import type { TaskLock } from '../wire/harbor/trial-lock.ts';
 import type { TaskId } from '../wire/harbor/trial-result.ts';
@@ -31,9 +32,11 @@ export class ReferenceTasks implements TaskSource {
     const entries: TaskEntry[] = [...config.tasks];
     const warnings: string[] = [];
     const metrics: MetricConfig[] = [];
+    const datasets: DatasetEntry[] = [];
     for (const dataset of config.datasets) {
       const listing = await this.#resolver.listDataset(dataset, { signal });
       entries.push(...listing.entries);
+      datasets.push(listing.entry);
       warnings.push(...listing.warnings);
       metrics.push(...metricsOf(listing));
     }
@@ -45,7 +48,7 @@ export class ReferenceTasks implements TaskSource {
     });
     for (const task of settled)
       if (!(task instanceof RolloutError)) warnings.push(...task.warnings);
-    return { tasks, warnings: [...new Set(warnings)], metrics };
+    return { tasks, datasets, warnings: [...new Set(warnings)], metrics };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { JobConfig, MetricConfig } from '../wire/harbor/job-config.ts';
+import type { DatasetEntry } from '../wire/harbor/dataset-entry.ts';
 import type { JobTask } from './job-task.ts';
 
 /** Finds the tasks of a job. */
@@ -12,6 +13,8 @@ export interface TaskSource {
 
 export interface FoundTasks {
   readonly tasks: readonly JobTask[];
+  /** Those of the configuration in its order, pinned to what was found: the digest of a package, the version of a registry's. */
+  readonly datasets: readonly DatasetEntry[];
   /** For people: unpinned references and the like. Never a URL or a credential. */
   readonly warnings: readonly string[];
   /** Metrics that datasets bring along. */

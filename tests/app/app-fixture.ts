@@ -34,13 +34,14 @@ export class AppFixture implements AsyncDisposable {
     };
   }
 
-  static async create(): Promise<AppFixture> {
+  /** `variables` are added to those that keep the application in its folder. */
+  static async create(variables: Readonly<Record<string, string>> = {}): Promise<AppFixture> {
     const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-app-'));
-    const variables = {
+    const own = {
       SLIPWAY_STATE_DIR: path.join(root, 'state'),
       SLIPWAY_CACHE_DIR: path.join(root, 'cache'),
     };
-    return new AppFixture(root, await composeApp(variables, root));
+    return new AppFixture(root, await composeApp({ ...variables, ...own }, root));
   }
 
   get storeId(): Promise<string> {

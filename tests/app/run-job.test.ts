@@ -10,6 +10,7 @@ import { jobLockSchema } from '../../src/wire/harbor/job-lock.ts';
 import { environmentSpec } from '../fakes/environment/environment-spec.ts';
 import { FakeProvider } from '../fakes/environment/fake-provider.ts';
 import { plainTask, taskFolder } from '../fakes/task-folder.ts';
+import { RegistryServer } from '../fakes/registry-server.ts';
 import { AppFixture } from './app-fixture.ts';
 
 async function nothingLeft(fixture: AppFixture): Promise<void> {
@@ -182,4 +183,36 @@ test('a job whose agent has a secret can be resumed, and no file holds the secre
       const text = await readFile(path.join(entry.parentPath, entry.name), 'utf8');
       assert.ok(!text.includes(secret), `${entry.name} holds the secret`);
     }
+});
+
+test('a dataset of a package is pinned to its digest: the job resumes while its tag stays, and not after it moved', async () => {
+  await using registry = await RegistryServer.start();
+  await using fixture = await AppFixture.create({
+    SLIPWAY_REGISTRY_URL: registry.baseUrl,
+    SLIPWAY_REGISTRY_KEY: registry.key,
+  });
+  const files = Object.fromEntries(
+    Object.entries(plainTask).map(([name, text]) => [name, text as string]),
+  );
+  const task = await registry.publishTask({ org: 'acme', name: 'one', files });
+  const set = registry.publishDataset({ org: 'acme', name: 'set', tasks: [task] });
+  const fields = { datasets: [{ name: 'acme/set' }], job_name: 'j' };
+  const { dir } = await fixture.run(fields);
+  const config = jobConfigSchema.parse(
+    JSON.parse(await readFile(path.join(dir, 'config.json'), 'utf8')),
+  );
+  assert.equal(config.datasets[0]?.ref, set['content_hash']);
+  const again = await fixture.run(fields);
+  assert.equal(again.report.trials.length, 1);
+
+  const other = await registry.publishTask({
+    org: 'acme',
+    name: 'two',
+    files: { ...files, 'instruction.md': 'Another.' },
+  });
+  registry.publishDataset({ org: 'acme', name: 'set', tasks: [other] });
+  await assert.rejects(
+    fixture.run(fields),
+    (error) => isRolloutError(error, 'JOB_CONFLICT') && error.field === 'datasets',
+  );
 });
