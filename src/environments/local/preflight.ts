@@ -102,7 +102,7 @@ async function find(
 ): Promise<Found> {
   if (name === 'runc' || name === 'crun') return findOci(name, request, signal);
   if (name === 'unshare') return findNamespaces(request, signal);
-  return { missing: 'not available' };
+  return { missing: 'a task needs a root folder of its own, which plain processes do not have' };
 }
 
 async function findOci(

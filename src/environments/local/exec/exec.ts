@@ -25,9 +25,19 @@ export interface Shells {
   readonly waiting: string;
 }
 
+/** Runs its arguments and writes their exit code to descriptor 3. */
+const waitScript = '"$@" 3>&-; echo "$?" >&3';
+/** The same, with pipes for output: what Node gives a child are sockets, which `echo >/dev/stderr` cannot open. */
+const pipeScript =
+  '{ { "$@" 3>&- 4>&-; echo "$?" >&3; } 2>&1 >&4 | cat >&2 3>&- 4>&-; } 4>&1 | cat 3>&-';
+
 /** Arguments of the process that runs `command` and writes its exit code to descriptor 3. */
-export function commandArguments(command: string, shells: Shells): readonly string[] {
-  const script = '"$@" 3>&-; echo "$?" >&3';
+export function commandArguments(
+  command: string,
+  shells: Shells,
+  options: { readonly hasPipes: boolean },
+): readonly string[] {
+  const script = options.hasPipes ? waitScript : pipeScript;
   return [shells.waiting, '-c', script, 'slipway', shells.command, '-c', command];
 }
 

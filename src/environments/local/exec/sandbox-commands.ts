@@ -44,7 +44,9 @@ export class SandboxCommands {
 
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
     signal.throwIfAborted();
-    const args = commandArguments(request.command, this.#findShells());
+    const args = commandArguments(request.command, this.#findShells(), {
+      hasPipes: this.#options.runtime.abilities.givesPipes,
+    });
     const running = this.#start(
       { args, cwd: request.cwd, env: request.env, user: request.user },
       { hasInput: request.stdin !== undefined },

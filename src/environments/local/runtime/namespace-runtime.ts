@@ -43,6 +43,7 @@ export class NamespaceRuntime implements SandboxRuntime {
       // Only root can mount a limited disk, and a root that is mounted outside outlives the sandbox's processes.
       diskQuota: options.isRoot,
       rootOutlivesInit: options.isRoot,
+      givesPipes: false,
       hasUserNamespace: true,
     };
   }
@@ -53,6 +54,7 @@ export class NamespaceRuntime implements SandboxRuntime {
     // The layers' removals are marked for root or for users, and only the same side can read them.
     if (this.#isRoot) await mountRoot(plan, signal);
     const files = sandbox.files.flatMap((file) => [file.from, file.to]);
+    using document = new ProcessDocument(folder.dir, variablesScript(sandbox.init.env));
     const log = openSync(folder.initLog, 'a', 0o600);
     const child = spawn(
       'unshare',
@@ -71,14 +73,13 @@ export class NamespaceRuntime implements SandboxRuntime {
         ...['sh', '-c', namespaceScript, 'slipway', folder.rootfs],
         this.#isRoot ? '' : overlayOptions(folder, image, ['userxattr', ...volatileOption()]),
         ...[sandbox.hostname, sandbox.init.cwd, String(sandbox.files.length), ...files],
-        ...['env', '-i', ...sandbox.init.env.filter((one) => one.startsWith('PATH='))],
         ...sandbox.init.args,
       ],
       {
         cwd: image.layersDir,
         env: environment,
         detached: true,
-        stdio: ['ignore', log, log, 'pipe'],
+        stdio: ['ignore', log, log, 'pipe', document.fd],
       },
     );
     closeSync(log);

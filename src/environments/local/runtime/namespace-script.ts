@@ -3,7 +3,8 @@
  * refuses to mount over a link: a link in the image would lead to a place of the host.
  *
  * Arguments: root, overlay options (empty = the root is mounted already), hostname, working folder, number of files, a pair of
- * source and target for each, then the init with its arguments. Descriptor 3 gets `ready` when everything stands.
+ * source and target for each, then the init with its arguments. Descriptor 4 holds the init's variables as a script; descriptor 3 gets
+ * `ready` when everything stands.
  */
 export const namespaceScript = `
 set -eu
@@ -31,5 +32,5 @@ done
 ip link set lo up 2>/dev/null || :
 cd "$root"
 mount --no-mtab --move . /
-exec chroot . /bin/sh -c 'mkdir -p "$1" && cd "$1" && shift && echo ready >&3 && exec 3>&- && exec "$@"' init "$workdir" "$@"
+exec chroot . /bin/sh -c '. /proc/self/fd/4; exec 4<&-; mkdir -p "$1" && cd "$1" && shift && echo ready >&3 && exec 3>&- && exec "$@"' init "$workdir" "$@"
 `;

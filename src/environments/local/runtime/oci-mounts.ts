@@ -61,5 +61,4 @@ export const readonlyPaths = [
   '/proc/irq',
   '/proc/sys',
   '/proc/sysrq-trigger',
-  '/sys/fs/cgroup',
 ] as const;

@@ -38,19 +38,21 @@ export interface OciRuntimeOptions {
 export class OciRuntime implements SandboxRuntime {
   readonly name: 'runc' | 'crun';
   readonly isolation = 'strict';
-  readonly abilities = {
-    cgroups: true,
-    network: true,
-    pidNamespace: true,
-    users: true,
-    diskQuota: true,
-    rootOutlivesInit: true,
-    hasUserNamespace: false,
-  };
+  readonly abilities;
   readonly #argv: readonly string[];
 
   constructor(options: OciRuntimeOptions) {
     this.name = options.name;
+    this.abilities = {
+      cgroups: true,
+      network: true,
+      pidNamespace: true,
+      users: true,
+      diskQuota: true,
+      rootOutlivesInit: true,
+      givesPipes: options.name === 'runc',
+      hasUserNamespace: false,
+    };
     this.#argv = [...options.prefix, options.program];
   }
 

@@ -36,6 +36,8 @@ export interface RuntimeAbilities {
   readonly diskQuota: boolean;
   /** The files can still be read when no process of the sandbox is left. */
   readonly rootOutlivesInit: boolean;
+  /** A command's output streams are pipes, not the ends that we hold. */
+  readonly givesPipes: boolean;
   /** Who enters the network namespace must enter a user namespace first. */
   readonly hasUserNamespace: boolean;
 }
