@@ -96,6 +96,7 @@ class StagedTrial implements Trial {
     this.#record = new TrialRecord(parts.clock);
     this.#work = new TrialWork(parts.clock);
     this.#log = new TrialLog(parts.logger, { clock: parts.clock, trialName: this.name });
+    this.#log.hide(this.#secrets());
     this.#teller = new StageTeller({
       trialName: this.name,
       record: this.#record,
@@ -191,6 +192,7 @@ class StagedTrial implements Trial {
     this.#record.phase = 'config';
     const warn = (text: string): void => this.#record.warn(text);
     this.#plan = await planTrial({ config, inputs, provider, hostVariables, warn, signal });
+    this.#log.hide(this.#secrets());
     return this.#plan;
   }
 
@@ -271,7 +273,7 @@ class StagedTrial implements Trial {
     const record = this.#record;
     record.finishedAt = this.#parts.clock.now();
     record.spend('total_ms', record.finishedAt.getTime() - record.startedAt.getTime());
-    const secrets = trialSecrets(this.#request.config, this.#plan);
+    const secrets = this.#secrets();
     const result = redactDocument(this.#toResult(), secrets);
     if (this.#plan !== null && this.#plan.task.steps.length > 0)
       await this.#folder.removeEmptyRound();
@@ -301,6 +303,11 @@ class StagedTrial implements Trial {
       sandbox: this.#sandboxName,
       record: this.#record,
     });
+  }
+
+  #secrets(): readonly string[] {
+    const { hostVariables } = this.#parts;
+    return trialSecrets(this.#request.config, { plan: this.#plan, hostVariables });
   }
 
   #noteQueueTime(): void {

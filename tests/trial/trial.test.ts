@@ -8,7 +8,7 @@ import { trialResultSchema } from '../../src/wire/harbor/trial-result.ts';
 import { trialConfigSchema } from '../../src/wire/harbor/trial-config.ts';
 import { trialLockSchema } from '../../src/wire/harbor/trial-lock.ts';
 import { FakeProvider } from '../fakes/environment/fake-provider.ts';
-import { answerTask, image, runTrial } from './trial-bench.ts';
+import { answerTask, environmentTable, image, runTrial } from './trial-bench.ts';
 
 const provider = new FakeProvider();
 const solve = 'mkdir -p /app; echo yes > /app/answer';
@@ -170,6 +170,32 @@ describe('a trial', () => {
       { provider, files, config: { agent: { name: 'nop', env: { PLAIN: 'agent' } } } },
       ({ file }) => assert.doesNotMatch(file('verifier/env.txt'), /PLAIN/),
     );
+  });
+
+  test('keeps secrets out of the log of the run and of what the solution prints', async () => {
+    const secret = 'solution-token-1234';
+    const lines: string[] = [];
+    const parts = {
+      hostVariables: { HOST_TOKEN: secret },
+      logger: {
+        log: (_level: string, message: string, fields?: object) =>
+          void lines.push(`${message} ${JSON.stringify(fields)}`),
+      },
+    };
+    const files = {
+      ...answerTask,
+      'task.toml': `${environmentTable}[solution.env]\nTOKEN = "\${HOST_TOKEN}"\n`,
+      'solution/solve.sh': '#!/bin/bash\necho "token $TOKEN"\n',
+    };
+    await runTrial({ provider, files, parts }, ({ file }) =>
+      assert.match(file('agent/oracle.txt'), /token \[REDACTED\]/),
+    );
+    const agent = {
+      run: () => Promise.reject(new Error(`refused: ${secret}`)),
+    };
+    await runTrial({ provider, files, parts, agent });
+    assert.match(lines.join('\n'), /refused: \[REDACTED\]/);
+    assert.ok(!lines.join('\n').includes(secret));
   });
 
   test('brings skills, readable and in a folder of their own', async () => {
