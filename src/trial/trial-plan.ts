@@ -41,6 +41,7 @@ export interface RoundVerifier {
 export interface TrialPlan {
   readonly config: TrialConfig;
   readonly task: Task;
+  /** The agent's. A trial that is graded again starts none: its verifier's stands in, and the task's own environment need not fit. */
   readonly sandbox: SandboxPlan;
   /** Variables of the agent, resolved; they reach only its own commands. */
   readonly agentEnv: Readonly<Record<string, string>>;
@@ -59,7 +60,8 @@ export async function planTrial(options: PlanOptions): Promise<TrialPlan> {
   const agentEnv = resolveTemplates(config.agent.env, hostVariables, 'agent.env');
   const steps = task.steps.length === 0 ? [null] : task.steps;
   const networks = steps.map((step) => networkOf(options, step));
-  const sandbox = await planAgentSandbox(options, networks);
+  const isRegrade = config.source_trial !== null;
+  const agentSandbox = isRegrade ? null : await planAgentSandbox(options, networks);
   const rounds: RoundPlan[] = [];
   for (const [index, step] of steps.entries()) {
     const network = networks[index];
@@ -77,7 +79,9 @@ export async function planTrial(options: PlanOptions): Promise<TrialPlan> {
       verifier: config.verifier.disable ? null : await planVerifier(options, step, network),
     });
   }
-  for (const round of rounds) checkServices(round, sandbox);
+  if (agentSandbox !== null) for (const round of rounds) checkServices(round, agentSandbox);
+  const sandbox =
+    agentSandbox ?? rounds[0]?.verifier?.sandbox ?? (await planAgentSandbox(options, networks));
   const { skills, skillsDir } = planSkills(options.inputs);
   return {
     config,

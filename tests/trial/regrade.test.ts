@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { never } from '../../src/core/linked-abort.ts';
+import { FakeMachine } from '../fakes/environment/fake-machine.ts';
 import { FakeProvider } from '../fakes/environment/fake-provider.ts';
 import type { FolderFiles } from '../fakes/task-folder.ts';
 import { answerTask, image, runTrial, trialBench } from './trial-bench.ts';
@@ -31,6 +32,22 @@ describe('grading a finished trial again', () => {
     assert.deepEqual(result.verifier_result, { rewards: { reward: 0 } });
     assert.equal(result.agent_info.name, 'oracle');
     assert.equal(result.agent_execution, null);
+  });
+
+  test('needs nothing of the environment that the agent worked in', async () => {
+    const withService: FolderFiles = {
+      ...separate,
+      'environment/docker-compose.yaml': 'services:\n  main: {}\n  side:\n    image: side\n',
+    };
+    await using first = await trialBench({ provider: new FakeProvider(), files: withService });
+    const before = await first.trial.run(never);
+    assert.deepEqual(before.verifier_result, { rewards: { reward: 1 } });
+    const machine = new FakeMachine({ capabilities: { compose: false } });
+    const provider = new FakeProvider(machine);
+    const config = source(first.trial.dir);
+    const result = await runTrial({ provider, files: withService, config });
+    assert.equal(result.exception_info, null);
+    assert.deepEqual(result.verifier_result, { rewards: { reward: 1 } });
   });
 
   const impossible: readonly (readonly [string, FolderFiles, (dir: string) => string])[] = [
