@@ -69,9 +69,10 @@ function contextHashOf({ contextDir, dockerImage, signal }: DefinitionOptions): 
   return environmentContentHash(contextDir, { fallback: dockerImage, signal });
 }
 
+/** A `.gitkeep` only keeps an empty folder in git. */
 async function holdsAnything(dir: string): Promise<boolean> {
   try {
-    return (await readdir(dir)).length > 0;
+    return (await readdir(dir)).some((name) => name !== '.gitkeep');
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return false;
     throw error;

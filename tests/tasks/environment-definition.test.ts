@@ -44,6 +44,11 @@ const rows: readonly (readonly [string, Given, readonly [string, string | null, 
     ['compose', null, false],
   ],
   [
+    'an image beside a folder that git keeps',
+    { files: ['.gitkeep'], dockerImage: 'x' },
+    ['prebuilt', 'x', false],
+  ],
+  [
     'a compose file of the run',
     { files: ['a'], dockerImage: 'x', extraComposeFiles: ['/e.yaml'] },
     ['compose', 'x', true],
