@@ -15,7 +15,7 @@ interface Given extends Partial<DefinitionOptions> {
 // Kind of image, its main image or reference, whether the folder is uploaded.
 const rows: readonly (readonly [string, Given, readonly [string, string | null, boolean]])[] = [
   ['a Dockerfile', { files: ['Dockerfile'] }, ['dockerfile', null, false]],
-  ['an image', { files: ['.gitkeep'], dockerImage: 'x' }, ['prebuilt', 'x', true]],
+  ['an image beside other files', { files: ['a'], dockerImage: 'x' }, ['prebuilt', 'x', true]],
   ['an image and no folder', { files: [], dockerImage: 'x' }, ['prebuilt', 'x', false]],
   [
     'an image beside a Dockerfile',
