@@ -2,9 +2,16 @@ import tseslint from 'typescript-eslint';
 import { layersRule } from './scripts/lint/layers-rule.js';
 
 const nodeGlobals = Object.fromEntries(
-  ['process', 'console', 'URL', 'Buffer', 'setTimeout', 'clearTimeout', 'setInterval'].map(
-    (name) => [name, 'readonly'],
-  ),
+  [
+    'process',
+    'console',
+    'URL',
+    'Buffer',
+    'setTimeout',
+    'clearTimeout',
+    'setInterval',
+    'AbortController',
+  ].map((name) => [name, 'readonly']),
 );
 
 export default tseslint.config(
