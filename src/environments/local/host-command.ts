@@ -12,7 +12,7 @@ export interface HostCommand {
   readonly environment?: NodeJS.ProcessEnv;
   /** Bytes or a stream for standard input; absent = empty. */
   readonly input?: Uint8Array | Readable;
-  /** Receives each line of both streams. */
+  /** Receives each line of both streams; of one beyond 64 KiB its end. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -26,6 +26,9 @@ export interface HostCommandResult {
 
 const tailBytes = 64 * 1024;
 const stdoutLimit = 16 * 1024 * 1024;
+const longestLine = 64 * 1024;
+/** For the pipes to close by themselves once the group is dead. */
+const pipeGraceMs = 1_000;
 
 /**
  * Runs the program; a non-zero exit is a result. When `signal` fires its process group is killed and the call rejects with the
@@ -43,8 +46,13 @@ export async function runHostCommand(
     env: command.environment ?? { ...process.env, PATH: hostSearchPath() },
   };
   const child = spawn(command.file, command.args, options);
+  let letGo: NodeJS.Timeout | undefined;
   const kill = (): void => {
     if (child.pid !== undefined) killGroup(child.pid);
+    letGo = setTimeout(() => {
+      child.stdout?.destroy(); // someone outside the group may hold the pipes for ever
+      child.stderr?.destroy();
+    }, pipeGraceMs);
   };
   signal.addEventListener('abort', kill, { once: true });
   let stdout = '';
@@ -68,6 +76,7 @@ export async function runHostCommand(
     return { exitCode, stdout, stderr };
   } finally {
     signal.removeEventListener('abort', kill);
+    clearTimeout(letGo);
   }
 }
 
@@ -75,7 +84,11 @@ function feed(input: Uint8Array | Readable | undefined, stdin: NodeJS.WritableSt
   if (stdin === null || input === undefined) return;
   stdin.on('error', () => undefined); // a program that stops reading says so by its exit code
   if (input instanceof Uint8Array) stdin.end(input);
-  else input.pipe(stdin);
+  else {
+    input.on('error', () => undefined); // whoever fills it hears of that
+    input.once('close', () => stdin.end()); // a stream that broke off ends the input too
+    input.pipe(stdin);
+  }
 }
 
 function lineSplitter(onLine: ((line: string) => void) | undefined): (text: string) => void {
@@ -83,7 +96,7 @@ function lineSplitter(onLine: ((line: string) => void) | undefined): (text: stri
   return (text) => {
     if (onLine === undefined) return;
     const parts = (rest + text).split('\n');
-    rest = parts.pop() ?? '';
+    rest = (parts.pop() ?? '').slice(-longestLine);
     for (const part of parts) onLine(part);
   };
 }
