@@ -68,7 +68,9 @@ export class ImageResolver {
             : this.#build(source.contextDir, wish, { name: reference, signal: inner }),
         );
       } catch (error) {
-        if (isRolloutError(error) && !error.retryable) this.#failures.remember(reference, error);
+        const isLasting = isRolloutError(error) && !error.retryable;
+        // That every asker has gone says nothing about the image.
+        if (isLasting && !inner.aborted) this.#failures.remember(reference, error);
         throw error;
       }
     });
