@@ -46,7 +46,8 @@ describe('a trial', () => {
     };
     const deaf = await runTrial({ provider, parts });
     assert.equal(deaf.exception_info, null);
-    await runTrial({ provider }, ({ events, trial }) => {
+    const files = { ...answerTask, 'environment/notes.txt': 'for the working folder' };
+    await runTrial({ provider, files }, ({ events, trial }) => {
       assert.equal(events[0]?.type, 'trial:started');
       assert.equal(events.at(-1)?.type, 'trial:ended');
       const stages = events.flatMap((event) =>
