@@ -49,7 +49,7 @@ function wholeNumber(text: string, field: string, min: number): number {
 }
 
 /** JOB_UNREADABLE when the folder holds no finished trial. */
-export async function finishedTrials(dir: string): Promise<TrialSummary[]> {
+async function finishedTrials(dir: string): Promise<TrialSummary[]> {
   const stored = await new JobFolder(resolve(dir)).trials();
   const trials = stored.flatMap((trial) =>
     trial.state === 'finished' ? [summarize(trial.result)] : [],

@@ -16,7 +16,7 @@ import { makeProvider, usableProviders } from './providers.ts';
 const concurrentCreations = 8;
 
 /** For removing what dead runs left, at the start of a run. */
-export const reapDeadlineMs = 30_000;
+const reapDeadlineMs = 30_000;
 
 export interface SandboxRun extends AsyncDisposable {
   readonly provider: EnvironmentProvider;

@@ -9,9 +9,3 @@ export interface CommandScope {
   /** Fires at SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
 }
-
-/** Runs a command and answers the exit code; errors are thrown. */
-export type CommandAction<T extends readonly unknown[]> = (
-  scope: CommandScope,
-  ...argv: T
-) => Promise<number>;

@@ -10,7 +10,7 @@ import { refuseFlags } from './refused-flags.ts';
 import type { FlagValues } from './run-flags.ts';
 
 /** What `slipway run` uses when neither flag nor file names an environment. Harbor's own default is docker. */
-export const defaultEnvironment = 'local';
+const defaultEnvironment = 'local';
 
 /** Sections of a job file that Harbor knows and Slipway refuses, with the reason. */
 const refusedSections: Readonly<Record<string, string>> = {

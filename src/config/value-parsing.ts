@@ -2,7 +2,7 @@
 import type { Problems } from './problems.ts';
 
 /** `key=value`, trimmed; a missing `=` or an empty key is a problem. The value may contain further `=`. */
-export function splitPair(
+function splitPair(
   text: string,
   flag: string,
   problems: Problems,
@@ -23,7 +23,7 @@ const pythonWords: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 ]);
 
 /** JSON when it parses, else `True`, `False` and `None`, else the text itself. */
-export function parseLooseValue(text: string): unknown {
+function parseLooseValue(text: string): unknown {
   if (pythonWords.has(text)) return pythonWords.get(text);
   try {
     return JSON.parse(text) as unknown;

@@ -63,7 +63,7 @@ async function coverage(
   };
 }
 
-export function isInfrastructureFailure(trial: TrialSummary): boolean {
+function isInfrastructureFailure(trial: TrialSummary): boolean {
   const category = trial.failure?.category;
   return (
     standingOf(trial) === 'uncounted' && (category === 'infrastructure' || category === 'internal')

@@ -6,10 +6,11 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { boundary, isRolloutError, messageOf, RolloutError } from '../core/errors.ts';
+import { replaceFile } from '../trial/replace-file.ts';
+import { toHarborJson } from '../wire/harbor/dump.ts';
 import { jobResultSchema, type JobResult } from '../wire/harbor/job-result.ts';
 import { trialConfigSchema, type TrialConfig } from '../wire/harbor/trial-config.ts';
 import { trialResultSchema, type TrialResult } from '../wire/harbor/trial-result.ts';
-import { writeJsonAtomically } from './atomic-file.ts';
 
 /** A sub-folder as found. */
 export type StoredTrial =
@@ -57,7 +58,7 @@ export class JobFolder {
 
   async write(file: string, document: unknown): Promise<void> {
     const at = { code: 'INTERNAL', phase: 'config', what: `cannot write ${file}` } as const;
-    await boundary(at, () => writeJsonAtomically(file, document));
+    await boundary(at, () => replaceFile(file, toHarborJson(document)));
   }
 
   /** The parsed JSON of a file of this folder; null when it is missing. JOB_UNREADABLE when it is no JSON. */

@@ -2,11 +2,11 @@
  * The built-in metrics of an eval group over the reward maps of its trials. One channel over all trials gives one number
  * under the metric's own name; several channels give one number per channel, a trial without that channel counting 0.
  */
+import type { MetricConfig } from '../wire/harbor/job-config.ts';
+
 export type RewardMap = Readonly<Record<string, number>>;
 
-export const metricTypes = ['mean', 'sum', 'min', 'max', 'uv-script'] as const;
-export type MetricType = (typeof metricTypes)[number];
-export type BuiltInMetric = Exclude<MetricType, 'uv-script'>;
+export type BuiltInMetric = Exclude<MetricConfig['type'], 'uv-script'>;
 
 const aggregates: Readonly<Record<BuiltInMetric, (values: readonly number[]) => number>> = {
   mean: (values) => values.reduce((sum, value) => sum + value, 0) / values.length,

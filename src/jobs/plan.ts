@@ -66,7 +66,7 @@ function trialConfig(
 }
 
 /** A generated name that no other trial of the folder has. */
-export function freeName(taskName: string, taken: Set<string>): string {
+function freeName(taskName: string, taken: Set<string>): string {
   for (;;) {
     const name = generateTrialName(taskName);
     if (taken.has(name.toLowerCase())) continue;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 
 /** One line of `artifacts/manifest.json`. */
-export const manifestEntrySchema = z.object({
+const manifestEntrySchema = z.object({
   source: z.string(),
   /** `artifacts/<path>`. */
   destination: z.string(),
@@ -16,7 +16,7 @@ export const manifestEntrySchema = z.object({
 });
 export type ManifestEntry = z.output<typeof manifestEntrySchema>;
 
-export const manifestName = 'manifest.json';
+const manifestName = 'manifest.json';
 
 /** The entries of a folder's manifest; none when there is no readable one. */
 export async function readManifest(artifactsDir: string): Promise<readonly ManifestEntry[]> {

@@ -98,7 +98,7 @@ function toVerifierResult(rewards: Rewards | null): VerifierResult | null {
 }
 
 /** Harbor's names; in place of a program's stack the stages that led there. */
-export function toExceptionInfo(failure: NotedFailure | null): ExceptionInfo | null {
+function toExceptionInfo(failure: NotedFailure | null): ExceptionInfo | null {
   if (failure === null) return null;
   const { error, at } = failure;
   return {

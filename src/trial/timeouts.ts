@@ -77,7 +77,7 @@ export function healthcheckLimitMs(check: Healthcheck): number {
   return duringStart + check.retries * (check.timeoutMs + check.intervalMs) + 5_000;
 }
 
-export function hooksLimitMs(hooks: readonly CollectHook[]): number {
+function hooksLimitMs(hooks: readonly CollectHook[]): number {
   return hooks.reduce((sum, hook) => sum + hook.timeoutMs + 1_000, 1_000);
 }
 

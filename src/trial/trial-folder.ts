@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { boundary } from '../core/errors.ts';
 import { toHarborJson } from '../wire/harbor/dump.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** Host folders of what one round of a trial leaves. */
 export interface RoundFolders {
@@ -51,22 +51,11 @@ export class TrialFolder {
 
   /** Replaces a JSON document as a whole; a reader never sees half of it. */
   async writeJson(name: string, document: unknown): Promise<void> {
-    await this.#write(name, () => this.#replace(name, toHarborJson(document)));
+    await this.#write(name, () => replaceFile(this.file(name), toHarborJson(document)));
   }
 
   async writeText(name: string, text: string): Promise<void> {
-    await this.#write(name, () => this.#replace(name, text));
-  }
-
-  async #replace(name: string, text: string): Promise<void> {
-    const draft = this.file(`.${name}-${randomUUID()}.tmp`);
-    try {
-      await writeFile(draft, text, { flush: true });
-      await rename(draft, this.file(name));
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
+    await this.#write(name, () => replaceFile(this.file(name), text));
   }
 
   /** Moves what a round left into the folder of its step, replacing what is there, and leaves fresh folders behind. */

@@ -50,9 +50,6 @@ export interface Trial {
   cancel(): Promise<CancellationReceipt | null>;
 }
 
-/** As collaborators take it; its third parameter is for tests only. */
-export type CreateTrial = (request: TrialRequest, parts: TrialParts) => Trial;
-
 /** Makes a trial; nothing is touched before `run`. Another `sequence` than the standard one is for tests of its stages. */
 export function createTrial(
   request: TrialRequest,

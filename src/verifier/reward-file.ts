@@ -23,7 +23,7 @@ export function readRewards(files: RewardFiles): Rewards {
   });
 }
 
-export function parseRewardText(text: string): Rewards {
+function parseRewardText(text: string): Rewards {
   const file = 'reward.txt';
   if (text === '') throw empty(file);
   const value = readNumber(text);
@@ -31,7 +31,7 @@ export function parseRewardText(text: string): Rewards {
   return { reward: finite(value, file, 'reward') };
 }
 
-export function parseRewardJson(text: string): Rewards {
+function parseRewardJson(text: string): Rewards {
   const file = 'reward.json';
   if (text === '') throw empty(file);
   const document = parseJson(text, file);
