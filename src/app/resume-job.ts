@@ -1,7 +1,7 @@
 import { basename, dirname, resolve } from 'node:path';
 import { RolloutError } from '../core/errors.ts';
 import { JobFolder } from '../jobs/job-folder.ts';
-import { readStoredJob, refuseRedacted } from '../jobs/resume.ts';
+import { jobIdOf, readStoredJob, refuseRedacted } from '../jobs/resume.ts';
 import { namesOf, summarize } from '../jobs/trial-summary.ts';
 import type { JobConfig } from '../wire/harbor/job-config.ts';
 import { ownJob } from './job-owner.ts';
@@ -34,10 +34,11 @@ export async function prepareResume(
       remedy: 'Name a job folder, as slipway run prints it.',
     });
   refuseRedacted(stored.config);
+  const jobId = jobIdOf(stored);
   const types = new Set(options.types);
   const removed: string[] = [];
   for (const trial of stored.trials) {
-    if (trial.state !== 'finished' || trial.config.job_id !== stored.result?.id) continue;
+    if (trial.state !== 'finished' || trial.config.job_id !== jobId) continue;
     const { failure } = summarize(trial.result);
     if (failure === null || !namesOf(failure).some((name) => types.has(name))) continue;
     await folder.removeTrial(trial.name);

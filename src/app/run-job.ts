@@ -16,6 +16,7 @@ import type { VariableUse } from '../jobs/host-variables.ts';
 import {
   checkSameConfig,
   checkSameLock,
+  jobIdOf,
   readStoredJob,
   resumeTrials,
   type Resumption,
@@ -103,7 +104,7 @@ export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<J
   if (!(await confirm(prepared, options))) return null;
 
   await folder.create();
-  const jobId = stored?.result?.id ?? storedJobId(stored) ?? randomUUID();
+  const jobId = (stored && jobIdOf(stored)) ?? randomUUID();
   const { planned, resumption } = plan({
     ...{ config, folder, stored, jobId, prepared, ports },
     sources: options.sources,
@@ -221,16 +222,6 @@ async function lockOf(inputs: {
   });
 }
 
-/** A run that died before its first result.json left its id in its trials only. */
-function storedJobId(stored: StoredJob | null): string | null {
-  const ids = new Set(
-    (stored?.trials ?? []).flatMap((trial) =>
-      trial.state === 'finished' || trial.state === 'incomplete' ? (trial.config.job_id ?? []) : [],
-    ),
-  );
-  return ids.size === 1 ? ([...ids][0] ?? null) : null;
-}
-
 async function confirm(
   prepared: readonly PreparedTask[],
   options: RunJobOptions,
@@ -254,9 +245,12 @@ function newFolder(jobsDir: string, ports: AppPorts, held: DisposableStack): Job
   const base = nameFromTime(ports.clock.now());
   for (let n = 1; ; n += 1) {
     const folder = new JobFolder(join(jobsDir, n === 1 ? base : `${base}-${n}`));
-    if (existsSync(folder.dir)) continue;
     try {
-      held.use(ownJob(folder, ports));
+      using owned = new DisposableStack();
+      owned.use(ownJob(folder, ports));
+      // Looked for under the lock: a run that was quicker has made it before it let go.
+      if (existsSync(folder.dir)) continue;
+      held.use(owned.move());
       return folder;
     } catch (error) {
       if (!isRolloutError(error, 'JOB_CONFLICT')) throw error;

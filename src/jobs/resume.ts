@@ -39,6 +39,17 @@ export async function readStoredJob(folder: JobFolder): Promise<StoredJob | null
   return { config: config.data, lock: lock?.data ?? null, result, trials: await folder.trials() };
 }
 
+/** null when nothing tells it. A job whose `result.json` is missing or damaged left its id in its trials. */
+export function jobIdOf({ result, trials }: StoredJob): string | null {
+  if (result !== null) return result.id;
+  const ids = new Set(
+    trials.flatMap((trial) =>
+      trial.state === 'finished' || trial.state === 'incomplete' ? (trial.config.job_id ?? []) : [],
+    ),
+  );
+  return ids.size === 1 ? ([...ids][0] ?? null) : null;
+}
+
 function unreadable(file: string, what: string): RolloutError {
   return new RolloutError('JOB_UNREADABLE', `${file} ${what}`, {
     phase: 'config',
