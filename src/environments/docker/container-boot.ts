@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { RolloutError } from '../../core/errors.ts';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
 import type { EnvironmentSpec } from '../environment.ts';
-import { caBundle, caFile, caVariables } from './ca-variables.ts';
+import { caBundle, caFile, caVariables } from '../shared/extra-ca.ts';
 import { containerSettings } from './container-settings.ts';
 import type { DockerParts } from './docker-parts.ts';
 import { createdId } from './engine/engine-answers.ts';

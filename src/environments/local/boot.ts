@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
 import type { EnvironmentSpec } from '../environment.ts';
+import { caBundle } from '../shared/extra-ca.ts';
 import { mountLimitedDisk } from './disk-quota.ts';
 import type { StoredImage } from './images/image-store.ts';
 import type { Machine } from './machine.ts';
@@ -45,6 +46,8 @@ export async function bootSandbox(request: BootRequest, signal: AbortSignal): Pr
   await makeFolder(request, signal);
   writeEtc(folder, networkFiles(hostnameOf(spec), networkKind));
   const extraCaBundle = spec.extraCaBundle ?? options.extraCaBundle;
+  if (extraCaBundle !== null)
+    writeFileSync(folder.caFile, await caBundle(extraCaBundle), { mode: 0o644 });
   const input = {
     ...{ spec, image, folder, extraCaBundle },
     network: networkKind,

@@ -54,6 +54,10 @@ export class SandboxFolder {
   get etc(): string {
     return path.join(this.disk, 'etc');
   }
+  /** Extra certificates with the public roots, when there are any. */
+  get caFile(): string {
+    return path.join(this.dir, 'ca-certificates.pem');
+  }
   get sockets(): string {
     return path.join(this.dir, 'sockets');
   }

@@ -2,7 +2,7 @@
 import { lstatSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { EnvironmentSpec } from '../environment.ts';
-import { caVariables } from './extra-ca.ts';
+import { caAssignments, caFile } from '../shared/extra-ca.ts';
 import type { StoredImage } from './images/image-store.ts';
 import { lookUpUser, type AccountFiles, type ImageUser } from './image-user.ts';
 import type { Machine } from './machine.ts';
@@ -38,7 +38,7 @@ export function sandboxVariables(
     defaultPath,
     `HOSTNAME=${hostnameOf(input.spec)}`,
     ...input.image.config.env,
-    ...(input.extraCaBundle === null ? [] : caVariables.assignments),
+    ...(input.extraCaBundle === null ? [] : caAssignments),
     ...input.networkVariables,
     ...Object.entries(input.spec.env).map(([name, value]) => `${name}=${value}`),
   ]);
@@ -89,7 +89,7 @@ export function ociSandbox(input: SandboxInput, machine: Machine): OciSandbox {
         : [{ from: machine.initProgram, to: initPath, isReadOnly: true }]),
       ...(input.extraCaBundle === null
         ? []
-        : [{ from: input.extraCaBundle, to: caVariables.file, isReadOnly: true }]),
+        : [{ from: folder.caFile, to: caFile, isReadOnly: true }]),
     ],
   };
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path/posix';
 import { attribute, RolloutError } from '../../../src/core/errors.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import type {
@@ -6,6 +6,7 @@ import type {
   ExecRequest,
   ExecResult,
 } from '../../../src/environments/environment.ts';
+import { caBundle, caFile, caVariables } from '../../../src/environments/shared/extra-ca.ts';
 import type { FakeCommand } from './fake-commands.ts';
 import type { FakeFiles } from './fake-files.ts';
 import type { FakeImage } from './fake-image.ts';
@@ -19,9 +20,6 @@ export interface SandboxWorld {
   readonly commands: ReadonlyMap<string, FakeCommand>;
 }
 
-const caFile = '/etc/ssl/certs/extra-ca.pem';
-const caVariables = ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS', 'PIP_CERT', 'REQUESTS_CA_BUNDLE'];
-
 /** A sandbox as the machine holds it: a file tree, a process table, a network. */
 export class FakeSandbox {
   readonly spec: EnvironmentSpec;
@@ -32,7 +30,7 @@ export class FakeSandbox {
   /** Side services by name. */
   readonly services = new Map<string, FakeSandbox>();
   readonly #world: SandboxWorld;
-  readonly #caVariables: Record<string, string> = {};
+  #caVariables: Readonly<Record<string, string>> = {};
   #isRunning = true;
 
   constructor(spec: EnvironmentSpec, image: FakeImage, world: SandboxWorld) {
@@ -53,9 +51,9 @@ export class FakeSandbox {
     const { workdir, extraCaBundle } = this.spec;
     if (workdir !== null) await this.files.mkdir(workdir, { recursive: true });
     if (extraCaBundle !== null) {
-      await this.files.mkdir('/etc/ssl/certs', { recursive: true });
-      await this.files.writeFile(caFile, await readFile(extraCaBundle));
-      for (const variable of caVariables) this.#caVariables[variable] = caFile;
+      await this.files.mkdir(dirname(caFile), { recursive: true });
+      await this.files.writeFile(caFile, Buffer.from(await caBundle(extraCaBundle)));
+      this.#caVariables = caVariables;
     }
     const [entry] = this.image.entrypoint;
     if (entry === undefined) return;

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
 import type { NetworkPolicy } from '../../../wire/network-policy.ts';
 import type { EnvironmentSpec, ImageSource } from '../../environment.ts';
-import { caVariables } from '../ca-variables.ts';
+import { caVariables } from '../../shared/extra-ca.ts';
 import { putCertificates, unprepared } from '../container-boot.ts';
 import type { DockerParts } from '../docker-parts.ts';
 import { containerList } from '../engine/engine-answers.ts';

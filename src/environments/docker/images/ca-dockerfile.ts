@@ -1,4 +1,4 @@
-import { caFile, caVariables } from '../ca-variables.ts';
+import { caAssignments, caFile } from '../../shared/extra-ca.ts';
 
 /** Name of the certificates in the build context. */
 export const caContextFile = '.slipway-ca-certificates.pem';
@@ -28,5 +28,5 @@ export function withCaCertificates(dockerfile: string): string {
 
 const insertion = [
   `COPY ${caContextFile} ${caFile}`,
-  ...Object.entries(caVariables).map(([name, value]) => `ARG ${name}=${value}`),
+  ...caAssignments.map((assignment) => `ARG ${assignment}`),
 ];

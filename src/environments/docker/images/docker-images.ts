@@ -12,7 +12,7 @@ import { SingleFlight } from '../../../core/single-flight.ts';
 import { dockerfileBases } from '../../shared/dockerfile-bases.ts';
 import { ImageArchives } from '../../shared/image-archives.ts';
 import { NegativeCache } from '../../shared/negative-cache.ts';
-import { caBundle } from '../ca-variables.ts';
+import { caBundle } from '../../shared/extra-ca.ts';
 import type { EngineClient } from '../engine/engine-client.ts';
 import { EngineError, engineFailure } from '../engine/engine-error.ts';
 import { readProgress } from '../engine/progress.ts';

@@ -2,13 +2,13 @@
  * buildah, driven with a storage of our own so that the user's images stay as they are. It builds Dockerfiles, pulls from registries
  * and takes archives in; results leave it as an uncompressed OCI layout, from which our store unpacks them.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, statfsSync } from 'node:fs';
 import { mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { RolloutError } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
-import { caVariables } from '../extra-ca.ts';
+import { caAssignments, caBundle, caFile } from '../../shared/extra-ca.ts';
 import {
   findProgram,
   hostSearchPath,
@@ -92,12 +92,13 @@ export class Buildah {
   /** IMAGE_BUILD_FAILED with the last lines of the log, or DISK_FULL. */
   async build(request: BuildRequest, signal: AbortSignal): Promise<void> {
     const lines: string[] = [];
-    const ca = request.extraCaBundle;
+    const ca =
+      request.extraCaBundle === null ? null : await this.#writeCaFile(request.extraCaBundle);
     const result = await this.#run(
       [
         ...['bud', '--layers', '--isolation', 'chroot', '--format', 'oci', '--tag', request.name],
-        ...(ca === null ? [] : ['--volume', `${ca}:${caVariables.file}:ro`]),
-        ...(ca === null ? [] : caVariables.assignments.flatMap((one) => ['--env', one])),
+        ...(ca === null ? [] : ['--volume', `${ca}:${caFile}:ro`]),
+        ...(ca === null ? [] : caAssignments.flatMap((one) => ['--env', one])),
         ...['--file', path.join(request.contextDir, 'Dockerfile'), request.contextDir],
       ],
       {
@@ -168,19 +169,32 @@ export class Buildah {
     );
   }
 
+  /** Named by its content: a build that is under way keeps the file it began with. */
+  async #writeCaFile(extraCaBundle: string): Promise<string> {
+    const content = await caBundle(extraCaBundle);
+    const digest = createHash('sha256').update(content).digest('hex').slice(0, 16);
+    const file = path.join(this.#dir, `ca-${digest}.pem`);
+    await this.#writeOnce(file, content);
+    return file;
+  }
+
+  async #writeOnce(file: string, content: string): Promise<void> {
+    if (existsSync(file)) return;
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    const draft = `${file}.${randomUUID()}`;
+    await writeFile(draft, content);
+    await rename(draft, file);
+  }
+
   get #driver(): string {
     return statfsSync(this.#dir).type === overlayFs ? 'vfs' : 'overlay';
   }
 
   async #prepare(): Promise<void> {
-    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     await Promise.all(
-      Object.entries(settings).map(async ([name, content]) => {
-        const file = path.join(this.#dir, name);
-        if (existsSync(file)) return;
-        await writeFile(`${file}.${process.pid}`, content);
-        await rename(`${file}.${process.pid}`, file);
-      }),
+      Object.entries(settings).map(([name, content]) =>
+        this.#writeOnce(path.join(this.#dir, name), content),
+      ),
     );
   }
 }

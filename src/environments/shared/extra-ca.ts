@@ -1,11 +1,10 @@
+/** Extra CA certificates in a sandbox or a build: one file at one place, named by the variables that the usual tools read. */
 import { readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
 import { attribute } from '../../core/errors.ts';
 
-/** Where extra CA certificates lie in a sandbox and in a build. */
 export const caFile = '/etc/slipway/ca-certificates.pem';
 
-/** The variables by which the usual tools find them. */
 export const caVariables: Readonly<Record<string, string>> = Object.fromEntries(
   [
     'SSL_CERT_FILE',
@@ -17,7 +16,15 @@ export const caVariables: Readonly<Record<string, string>> = Object.fromEntries(
   ].map((name) => [name, caFile]),
 );
 
-/** Most of these variables replace a tool's own list, so the file holds the public roots and the extra certificates. */
+/** The variables as `NAME=value`. */
+export const caAssignments: readonly string[] = Object.entries(caVariables).map(
+  ([name, value]) => `${name}=${value}`,
+);
+
+/**
+ * What the file holds, from the host's PEM file: most of the variables replace a tool's own list, so the public roots come with the
+ * extra certificates. CONFIG_INVALID when it cannot be read.
+ */
 export async function caBundle(file: string): Promise<string> {
   try {
     return `${rootCertificates.join('\n')}\n${await readFile(file, 'utf8')}`;
