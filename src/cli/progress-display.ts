@@ -1,6 +1,7 @@
 /** Redrawn lines on a terminal: one for the job, one per running trial. */
 import { setInterval, clearInterval } from 'node:timers';
 import type { JobEvent } from '../app/run-job.ts';
+import { plainText } from './plain-text.ts';
 import { ProgressState } from './progress-state.ts';
 import { cancellationText, verdictText } from './verdict-text.ts';
 import { formatDuration } from './table.ts';
@@ -124,8 +125,8 @@ export class ProgressDisplay implements Display {
   }
 }
 
-/** Control characters out, then to the width of the terminal. */
+/** To the width of the terminal. */
 function cut(text: string, width: number): string {
-  const plain = text.replace(/[\x00-\x1f\x7f]/g, ' ');
+  const plain = plainText(text);
   return plain.length > width ? `${plain.slice(0, width - 1)}…` : plain;
 }

@@ -1,3 +1,5 @@
+import { plainText } from './plain-text.ts';
+
 export type Cell = string | number | null;
 
 /** A plain table: headings underlined, numbers to the right, columns two spaces apart. */
@@ -26,7 +28,7 @@ export function renderTable(
 
 function cellText(cell: Cell): string {
   if (cell === null) return '–';
-  return typeof cell === 'number' ? formatNumber(cell) : cell;
+  return typeof cell === 'number' ? formatNumber(cell) : plainText(cell);
 }
 
 /** Whole numbers as they are, others with at most four decimals. */

@@ -1,4 +1,5 @@
 import type { JobEvent, TrialSummary } from '../app/run-job.ts';
+import { plainText } from './plain-text.ts';
 import { formatDuration, formatNumber } from './table.ts';
 
 /** `reward 1`, `correctness 0.5, style 1` or the failure in one line. */
@@ -14,7 +15,7 @@ export function verdictText({ rewards, failure }: TrialSummary): string {
             (failure.remedy === null ? '' : ` — ${failure.remedy}`),
         ];
   const parts = [...channels, ...problem];
-  return parts.length === 0 ? 'no verdict' : parts.join(', ');
+  return parts.length === 0 ? 'no verdict' : plainText(parts.join(', '));
 }
 
 /** What cancelling a trial did, in one line. */
