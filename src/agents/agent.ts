@@ -29,8 +29,8 @@ export interface AgentEnvironment extends Pick<
 
 /** The task's reference solution; only the oracle looks at it. */
 export interface ReferenceSolution {
-  /** Absolute task folder: `solution/` and `steps/<name>/solution/` lie below it. */
-  readonly taskDir: string;
+  /** Absolute path of `solve.sh` for a step (null = single-step task), in the folder that it needs; null = there is none. */
+  findScript(step: string | null): Promise<string | null>;
   /** `[solution].env` with its templates resolved; throws VARIABLE_UNSET. */
   env(): Readonly<Record<string, string>>;
 }

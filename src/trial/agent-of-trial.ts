@@ -2,6 +2,7 @@ import type { Agent } from '../agents/agent.ts';
 import { RolloutError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { resolveTemplates } from '../tasks/environment-templates.ts';
+import { findSolutionScript } from '../tasks/scripts.ts';
 import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { AgentInfo } from '../wire/harbor/trial-result.ts';
 import type { TrialParts } from './trial-options.ts';
@@ -26,7 +27,8 @@ export async function createAgent(
     skillsDir: plan.skillsDir,
     logsDir,
     solution: {
-      taskDir: task.dir,
+      findScript: (stepName) =>
+        findSolutionScript({ dir: task.dir, os: task.environment.os, stepName }),
       env: () => resolveTemplates(task.solutionEnv, parts.hostVariables, 'solution.env'),
     },
     logger,

@@ -7,7 +7,7 @@ import { resolveTemplates } from '../tasks/environment-templates.ts';
 import { laterPolicies, resolveNetworkPlan, type NetworkPlan } from '../tasks/network-plan.ts';
 import { stepFolder } from '../tasks/scripts.ts';
 import type { Artifact, CollectHook, Task, TaskStep, User } from '../tasks/task.ts';
-import { findTestScript, separateTestScript, type TestScript } from '../verifier/test-script.ts';
+import { separateTestScript, testScriptOf, type TestScript } from '../verifier/test-script.ts';
 import type { McpServerEntry } from '../wire/harbor/run-config.ts';
 import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 import { parseAllowedHost, type AllowedHost } from '../wire/network-policy.ts';
@@ -157,7 +157,7 @@ async function planVerifier(
   if (section.mode === 'shared' || own === null)
     return {
       mode: 'shared',
-      tests: await findTestScript(task, step?.name ?? null),
+      tests: await testScriptOf(task, step?.name ?? null),
       env,
       user,
       sandbox: null,

@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { RolloutError } from '../core/errors.ts';
+import { isFolder } from '../tasks/file-presence.ts';
+import { findTestScript, stepFolder } from '../tasks/scripts.ts';
 import type { Task } from '../tasks/task.ts';
 
 /** Folder in the sandbox that the tests are brought to, in the moment of verification. */
@@ -22,27 +24,19 @@ export interface TestScript {
  * Shared verifier: the task's `tests/`, then the step's; the script of the step, else the shared one. TASK_TESTS_MISSING without one.
  * Separate verifier: nothing is brought, the image has its own `/tests/test.sh`.
  */
-export async function findTestScript(task: Task, step: string | null): Promise<TestScript> {
-  const script = `${sandboxTestsDir}/${scriptName}`;
-  const dirs = [
-    path.join(task.dir, 'tests'),
-    ...(step === null ? [] : [path.join(task.dir, 'steps', step, 'tests')]),
-  ];
-  const uploads: string[] = [];
-  let mode: number | null = null;
-  for (const dir of dirs) {
-    if (!(await isThere(dir))) continue;
-    uploads.push(dir);
-    const found = await stat(path.join(dir, scriptName)).catch(() => null);
-    mode = found?.mode ?? mode;
-  }
-  if (mode !== null) return { uploads, script, isExecutable: (mode & 0o555) === 0o555 };
-  const field = path.relative(task.dir, path.join(dirs.at(-1) ?? task.dir, scriptName));
-  throw new RolloutError('TASK_TESTS_MISSING', `the task has no ${field}`, {
-    phase: 'verifier',
-    field,
-    remedy: `Write ${field}, or give the verifier an environment of its own.`,
-  });
+export async function testScriptOf(task: Task, step: string | null): Promise<TestScript> {
+  const { dir } = task;
+  const found = await findTestScript({ dir, os: 'linux', stepName: step });
+  if (found === null) throw missingTests(step);
+  const { mode } = await stat(found);
+  return {
+    uploads: await existing([
+      path.join(dir, 'tests'),
+      ...(step === null ? [] : [stepFolder(dir, step, 'tests')]),
+    ]),
+    script: `${sandboxTestsDir}/${scriptName}`,
+    isExecutable: (mode & 0o555) === 0o555,
+  };
 }
 
 export const separateTestScript: TestScript = {
@@ -51,6 +45,16 @@ export const separateTestScript: TestScript = {
   isExecutable: false,
 };
 
-async function isThere(file: string): Promise<boolean> {
-  return (await stat(file).catch(() => null)) !== null;
+async function existing(dirs: readonly string[]): Promise<readonly string[]> {
+  const present = await Promise.all(dirs.map(isFolder));
+  return dirs.filter((_, index) => present[index]);
+}
+
+function missingTests(step: string | null): RolloutError {
+  const field = `${step === null ? '' : `steps/${step}/`}tests/${scriptName}`;
+  return new RolloutError('TASK_TESTS_MISSING', `the task has no ${field}`, {
+    phase: 'verifier',
+    field,
+    remedy: `Write ${field}, or give the verifier an environment of its own.`,
+  });
 }

@@ -10,7 +10,6 @@ import {
 } from '../agent.ts';
 
 const solutionDir = '/solution';
-const scriptName = 'solve.sh';
 
 /** Runs the reference solution that a task brings. Its exit status decides nothing; only verification does. */
 export class OracleAgent implements Agent {
@@ -34,19 +33,19 @@ export class OracleAgent implements Agent {
   /** Throws TASK_SOLUTION_MISSING when the task, or this step, has no `solve.sh`. */
   async run(run: AgentRun, signal: AbortSignal): Promise<void> {
     const { logsDir, solution } = this.#options;
-    const hostDir = await findSolution(solution.taskDir, run.step?.name ?? null);
+    const step = run.step?.name ?? null;
+    const script = await solution.findScript(step);
+    if (script === null) throw missingSolution(step);
+    const inside = `${solutionDir}/${path.basename(script)}`;
     const environment = run.environment.withEnv(solution.env());
-    await environment.uploadDir(hostDir, solutionDir, signal);
-    const { mode } = await stat(path.join(hostDir, scriptName));
+    await environment.uploadDir(path.dirname(script), solutionDir, signal);
+    const { mode } = await stat(script);
     if ((mode & 0o555) !== 0o555)
-      await environment.exec(
-        { command: `chmod +x ${solutionDir}/${scriptName}`, user: 'root' },
-        signal,
-      );
+      await environment.exec({ command: `chmod +x ${inside}`, user: 'root' }, signal);
     // The subshell keeps the redirection of a script that changes its own output.
     const { exitCode } = await environment.exec(
       {
-        command: `(${solutionDir}/${scriptName}) > ${agentLogsDir}/oracle.txt 2>&1`,
+        command: `(${inside}) > ${agentLogsDir}/oracle.txt 2>&1`,
         env: { DEBIAN_FRONTEND: 'noninteractive' },
       },
       signal,
@@ -55,20 +54,11 @@ export class OracleAgent implements Agent {
   }
 }
 
-/** The step's own solution when its folder exists, else the task's. */
-async function findSolution(taskDir: string, step: string | null): Promise<string> {
-  const stepDir = step === null ? null : path.join(taskDir, 'steps', step, 'solution');
-  const dir =
-    stepDir !== null && (await exists(stepDir)) ? stepDir : path.join(taskDir, 'solution');
-  if (await exists(path.join(dir, scriptName))) return dir;
-  const field = path.relative(taskDir, path.join(dir, scriptName));
-  throw new RolloutError('TASK_SOLUTION_MISSING', `the task has no ${field}`, {
+function missingSolution(step: string | null): RolloutError {
+  const field = `${step === null ? '' : `steps/${step}/`}solution/solve.sh`;
+  return new RolloutError('TASK_SOLUTION_MISSING', `the task has no ${field}`, {
     phase: 'agent',
     field,
     remedy: `Write ${field}, or run another agent than oracle.`,
   });
-}
-
-async function exists(file: string): Promise<boolean> {
-  return (await stat(file).catch(() => null)) !== null;
 }
