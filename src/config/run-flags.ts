@@ -71,7 +71,7 @@ export const runFlags: readonly RunFlag[] = [
   { group: 'Environment', name: '--env', short: '-e', kind: 'text', value: 'TYPE', path: ['environment', 'type'], help: 'local or docker (default: local)' },
   { group: 'Environment', name: '--allow-environment-host', kind: 'list', value: 'HOST', help: 'host that the sandbox may reach besides the task’s' },
   { group: 'Environment', name: '--force-build', kind: 'switch', path: ['environment', 'force_build'], help: 'build images even when they exist' },
-  { group: 'Environment', name: '--delete', kind: 'switch', path: ['environment', 'delete'], help: 'remove what was built for the trial' },
+  { group: 'Environment', name: '--delete', kind: 'switch', path: ['environment', 'delete'], help: 'no effect: sandboxes are always removed, images kept' },
   { group: 'Environment', name: '--cpus', kind: 'text', value: 'POLICY', path: ['environment', 'cpu_enforcement_policy'], help: 'auto, limit, request, guarantee or ignore' },
   { group: 'Environment', name: '--memory', kind: 'text', value: 'POLICY', path: ['environment', 'memory_enforcement_policy'], help: 'the same for memory' },
   { group: 'Environment', name: '--override-cpus', kind: 'integer', value: 'N', min: 1, path: ['environment', 'override_cpus'], help: 'instead of the task’s cpus' },

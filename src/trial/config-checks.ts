@@ -22,7 +22,9 @@ export function refuseUnsupportedConfig(config: TrialConfig, warn: (text: string
   for (const [field, value] of negativeTimes(config))
     throw invalid(field, `${value} is negative`, 'Give a time or a factor of at least 0.');
   if (!config.environment.delete)
-    warn('environment.delete = false keeps images only; sandboxes are always removed');
+    warn(
+      'environment.delete = false has no effect: sandboxes are always removed, images are always kept',
+    );
 }
 
 function* negativeTimes(config: TrialConfig): Generator<readonly [string, number]> {
