@@ -32,7 +32,7 @@ export interface EnvironmentCapabilities {
   readonly windows: boolean;
 }
 
-/** `strict`: own namespaces, seccomp, dropped capabilities. `weak`: namespaces without limits or filters. `none`: plain processes. */
+/** `strict`: own namespaces, seccomp, dropped capabilities. `weak`: namespaces without limits or filters, or the host's network. `none`: plain processes. */
 export type Isolation = 'strict' | 'weak' | 'none';
 
 export type ImageSource =

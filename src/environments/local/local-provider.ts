@@ -64,8 +64,11 @@ export class LocalProvider implements EnvironmentProvider {
     this.#cgroups = CgroupTree.detect(`slipway-${id}`);
   }
 
+  /** Of the weakest sandbox: a public one that shares the host's network reaches the services of its loopback. */
   get isolation(): Isolation {
-    return this.#inspected.runtime.isolation;
+    const { runtime, userNetworkLack } = this.#inspected;
+    const sharesNetwork = this.#options.publicNetwork === 'host' || userNetworkLack !== null;
+    return runtime.isolation === 'strict' && sharesNetwork ? 'weak' : runtime.isolation;
   }
 
   get capabilities(): EnvironmentCapabilities {
@@ -151,8 +154,12 @@ export class LocalProvider implements EnvironmentProvider {
     this.#machine = machine;
     this.#ports.logger.log('debug', 'local environment', {
       runtime: machine.runtime.name,
-      isolation: machine.runtime.isolation,
+      isolation: this.isolation,
     });
+    if (machine.userNetworkLack !== null)
+      this.#ports.logger.log('warn', 'public sandboxes share the network of the host', {
+        why: machine.userNetworkLack,
+      });
     return machine;
   }
 }

@@ -7,8 +7,8 @@ export interface Machine {
   readonly runtime: SandboxRuntime;
   /** null when no cgroup can be written, or the runtime does not join them. */
   readonly cgroups: CgroupTree | null;
-  /** slirp4netns can be used: public sandboxes get a network of their own. */
-  readonly hasUserNetwork: boolean;
+  /** Why public sandboxes cannot have a network of their own and share the host's, with the remedy; null = they have one. */
+  readonly userNetworkLack: string | null;
   /** A static init to reap orphans, absolute; null = a shell of the image does it. */
   readonly initProgram: string | null;
   readonly capabilities: EnvironmentCapabilities;

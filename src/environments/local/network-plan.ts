@@ -15,14 +15,15 @@ export function planNetwork(
   const isRestricted = policies.some((policy) => policy.mode !== 'public');
   const isPublic = policies.some((policy) => policy.mode === 'public');
   const { abilities } = machine.runtime;
-  if (!isRestricted && (options.publicNetwork === 'host' || !machine.hasUserNetwork)) return 'host';
+  if (!isRestricted && (options.publicNetwork === 'host' || machine.userNetworkLack !== null))
+    return 'host';
   if (!abilities.network && isRestricted)
     throw unsupported(
       'a restricted network',
       `the runtime ${machine.runtime.name} has no network of its own`,
     );
-  if (isPublic && !machine.hasUserNetwork)
-    throw unsupported('a network that changes between phases', 'slirp4netns is not installed');
+  if (isPublic && machine.userNetworkLack !== null)
+    throw unsupported('a network that changes between phases', machine.userNetworkLack);
   return 'own';
 }
 

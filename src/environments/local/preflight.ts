@@ -1,8 +1,9 @@
 /** Chooses the runtime and finds out what this machine can do. Says what is missing in words that can be pasted into a shell. */
 import { randomUUID } from 'node:crypto';
+import { closeSync, constants, openSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { RolloutError } from '../../core/errors.ts';
+import { messageOf, RolloutError } from '../../core/errors.ts';
 import type { EnvironmentCapabilities } from '../environment.ts';
 import type { CgroupAbilities, CgroupTree } from './cgroups/cgroup-tree.ts';
 import { canLimitDisk } from './disk-quota.ts';
@@ -31,16 +32,18 @@ export async function inspectMachine(
 ): Promise<Machine> {
   const runtime = await chooseRuntime(request, signal);
   const abilities = runtime.abilities.cgroups ? (request.cgroups?.probe() ?? null) : null;
-  const hasUserNetwork = runtime.abilities.network && findProgram('slirp4netns') !== null;
+  const userNetworkLack = runtime.abilities.network
+    ? lackOfUserNetwork()
+    : `the runtime ${runtime.name} has no network of its own`;
   return {
     runtime,
     cgroups: abilities === null ? null : request.cgroups,
-    hasUserNetwork,
+    userNetworkLack,
     initProgram:
       initPrograms.map((name) => findProgram(name)).find((file) => file !== null) ?? null,
     capabilities: capabilitiesOf(runtime, {
       abilities,
-      hasUserNetwork,
+      hasUserNetwork: userNetworkLack === null,
       canBuild: request.canBuild,
     }),
   };
@@ -73,6 +76,18 @@ function capabilitiesOf(
     build: found.canBuild,
     windows: false,
   };
+}
+
+/** Why no user-mode network can be made here; null = one can. Opening the device is what the program itself does. */
+export function lackOfUserNetwork(device = '/dev/net/tun'): string | null {
+  if (findProgram('slirp4netns') === null)
+    return 'slirp4netns is not installed (`sudo apt-get install slirp4netns`)';
+  try {
+    closeSync(openSync(device, constants.O_RDWR));
+    return null;
+  } catch (error) {
+    return `${device} cannot be opened: ${messageOf(error)} (in a container, start it with \`--device ${device}\`; elsewhere \`sudo modprobe tun\`)`;
+  }
 }
 
 async function chooseRuntime(
