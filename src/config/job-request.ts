@@ -4,7 +4,9 @@ import { jobConfigSchema, type JobConfig } from '../wire/harbor/job-config.ts';
 import { parseDocument } from '../wire/harbor/problems.ts';
 import { readDocument } from './document.ts';
 import { readMcpFile } from './mcp-file.ts';
-import { extend, listOf, mergeRunFlags, section, type Fields } from './merge-run-flags.ts';
+import { extend, isFields, section, type Fields } from './fields.ts';
+import { listOf } from './flag-values.ts';
+import { mergeRunFlags } from './merge-run-flags.ts';
 import { Problems } from './problems.ts';
 import { refuseFlags } from './refused-flags.ts';
 import type { FlagValues } from './run-flags.ts';
@@ -88,8 +90,7 @@ async function addMcpServers(job: Fields, flags: FlagValues, cwd: string): Promi
     const agents = job['agents'] ?? [{}];
     if (!Array.isArray(agents)) return; // the schema reports it
     for (const agent of agents as unknown[])
-      if (typeof agent === 'object' && agent !== null)
-        extend(agent as Fields, 'mcp_servers', servers);
+      if (isFields(agent)) extend(agent, 'mcp_servers', servers);
     job['agents'] = agents;
   }
 }

@@ -4,11 +4,7 @@
  */
 import { RolloutError } from '../core/errors.ts';
 import { readDocument } from './document.ts';
-
-type Fields = Record<string, unknown>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+import { isFields, type Fields } from './fields.ts';
 
 export async function readMcpFile(path: string): Promise<Fields[]> {
   const document = await readDocument(path, '--mcp-config');

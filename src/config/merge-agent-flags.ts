@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { Fields } from './merge-run-flags.ts';
-import { extend, listOf, parseNumber, update } from './merge-run-flags.ts';
+import { extend, isFields, update, type Fields } from './fields.ts';
+import { listOf, parseNumber } from './flag-values.ts';
 import type { Problems } from './problems.ts';
 import { runFlags, type FlagValues } from './run-flags.ts';
 import { parseLooseMap, parseVariables } from './value-parsing.ts';
@@ -26,9 +26,6 @@ export function mergeAgentFlags(job: Fields, flags: FlagValues, problems: Proble
   for (const agent of agents) for (const change of changes) change(agent);
   job['agents'] = agents;
 }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function named(name: string, problems: Problems): string {
   if (name.includes(':'))

@@ -3,13 +3,13 @@
  * values override; `--agent` replaces the agents; other agent flags reach every configured agent; task flags replace tasks and
  * datasets. Everything that is wrong goes to `problems`.
  */
+import { extend, section, update, type Fields } from './fields.ts';
+import { listOf, parseNumber } from './flag-values.ts';
 import { mergeAgentFlags } from './merge-agent-flags.ts';
 import { mergeTaskFlags } from './merge-task-flags.ts';
 import type { Problems } from './problems.ts';
 import { runFlags, type FlagValues, type RunFlag } from './run-flags.ts';
 import { parseLooseMap, parseVariables } from './value-parsing.ts';
-
-export type Fields = Record<string, unknown>;
 
 export function mergeRunFlags(
   file: Readonly<Fields>,
@@ -41,44 +41,6 @@ function setPlain(
   let target = job;
   for (const key of flag.path.slice(0, -1)) target = section(target, key);
   target[flag.path.at(-1) ?? ''] = parsed;
-}
-
-/** The number behind a flag, or null after adding a problem. */
-export function parseNumber(text: string, flag: RunFlag, problems: Problems): number | null {
-  const value = text.trim() === '' ? Number.NaN : Number(text);
-  const isWhole = flag.kind !== 'integer' || Number.isSafeInteger(value);
-  if (Number.isFinite(value) && isWhole && value >= (flag.min ?? -Infinity)) return value;
-  const kind = flag.kind === 'integer' ? 'a whole number' : 'a number';
-  const bound = flag.min === undefined ? '' : ` of at least ${flag.min}`;
-  problems.add(flag.name, `“${text}” is not ${kind}${bound}`, `Give ${kind}${bound}.`);
-  return null;
-}
-
-/** The value of a list flag. */
-export function listOf(flags: FlagValues, name: RunFlag['name']): readonly string[] {
-  const value = flags[name];
-  return Array.isArray(value) ? (value as readonly string[]) : [];
-}
-
-/** The map at `key`, made when missing. A wrong type is left for the schema to report. */
-export function section(fields: Fields, key: string): Fields {
-  const value = fields[key];
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
-  const made: Fields = {};
-  if (value === undefined || value === null) fields[key] = made;
-  return made;
-}
-
-/** Appends to the list at `key`. A wrong type is left for the schema to report. */
-export function extend(fields: Fields, key: string, values: readonly unknown[]): void {
-  if (values.length === 0) return;
-  const value = fields[key] ?? [];
-  if (Array.isArray(value)) fields[key] = [...(value as unknown[]), ...values];
-}
-
-/** Puts entries over the map at `key`. */
-export function update(fields: Fields, key: string, entries: Readonly<Fields>): void {
-  if (Object.keys(entries).length > 0) Object.assign(section(fields, key), entries);
 }
 
 function mergeEnvironmentFlags(job: Fields, flags: FlagValues, problems: Problems): void {

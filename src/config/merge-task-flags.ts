@@ -1,14 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Fields } from './merge-run-flags.ts';
-import { listOf, parseNumber } from './merge-run-flags.ts';
+import type { Fields } from './fields.ts';
+import { listOf, parseNumber, textOf } from './flag-values.ts';
 import type { Problems } from './problems.ts';
-import { runFlags, type FlagValues, type RunFlag } from './run-flags.ts';
-
-const textOf = (flags: FlagValues, name: RunFlag['name']): string | null => {
-  const value = flags[name];
-  return typeof value === 'string' ? value : null;
-};
+import { runFlags, type FlagValues } from './run-flags.ts';
 
 /** Flags that name tasks replace the tasks and datasets of the job file; filters belong to the datasets that flags name. */
 export function mergeTaskFlags(job: Fields, flags: FlagValues, problems: Problems): void {
