@@ -133,10 +133,10 @@ export class DockerEnvironment implements Environment {
   }
 
   async killProcesses(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
-    const receipt = await (await this.#control(signal)).kill(keep, signal);
-    // Shells that were open at the snapshot are in `keep`: they end too, by the contract.
+    const control = await this.#control(signal);
+    // First: a shell that was open at the snapshot is in `keep`, and could start something behind the killing.
     await this.#closeChannels();
-    return receipt;
+    return await control.kill(keep, signal);
   }
 
   setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {
