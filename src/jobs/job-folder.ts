@@ -77,6 +77,8 @@ export class JobFolder {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
       throw new RolloutError('JOB_UNREADABLE', `${this.dir}: ${messageOf(error)}`, {
         phase: 'config',
+        field: this.dir,
+        remedy: 'Make the folder readable, or choose another --jobs-dir.',
         cause: error,
       });
     });

@@ -42,6 +42,7 @@ function tooSlow(script: string): RolloutError {
     {
       phase: 'config',
       field: 'metrics',
+      remedy: 'Make the script faster, or leave the metric out.',
     },
   );
 }

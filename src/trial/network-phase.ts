@@ -18,7 +18,7 @@ export async function switchNetwork(
       new RolloutError(
         'ENVIRONMENT_LOST',
         `the network policy was not switched within ${switchLimitMs / 1000} s`,
-        { phase: 'environment' },
+        { phase: 'environment', field: 'network_mode', remedy: 'Run the trial again.' },
       ),
   });
   await raceAbort(environment.setNetworkPolicy(policy, link.signal), link.signal);

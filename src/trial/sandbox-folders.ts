@@ -19,6 +19,7 @@ export async function asRoot(
   if (exitCode === 0) return stdout;
   throw new RolloutError('EXEC_FAILED', `a command of the runner exited with ${exitCode}`, {
     phase: 'environment',
+    remedy: 'Use an image in which root has a shell and the usual file commands.',
     detail: `${command}\n${stderr.trim()}`,
   });
 }

@@ -1,7 +1,7 @@
 /** Runs the tests in one sandbox and reads their verdict: the part that a shared and a separate verifier have in common. */
 import { RolloutError } from '../core/errors.ts';
 import type { Environment } from '../environments/environment.ts';
-import { runTestScript, uploadTests } from '../verifier/run-tests.ts';
+import { runTestScript, sandboxVerifierDir, uploadTests } from '../verifier/run-tests.ts';
 import { downloadVerifierOutput, readVerdict } from '../verifier/verifier-output.ts';
 import type { DeadlineScope } from './deadline-scope.ts';
 import { problemOf } from './sandboxes.ts';
@@ -94,7 +94,7 @@ function uploadExpired(limitMs: number): RolloutError {
   return new RolloutError(
     'TESTS_UPLOAD_FAILED',
     `the tests were not in the sandbox after ${limitMs / 1000} s`,
-    { phase: 'verifier' },
+    { phase: 'verifier', field: 'tests', remedy: 'Make tests/ smaller.' },
   );
 }
 
@@ -102,6 +102,10 @@ function readExpired(limitMs: number): RolloutError {
   return new RolloutError(
     'VERIFIER_OUTPUT_UNAVAILABLE',
     `the verifier's output was not read after ${limitMs / 1000} s`,
-    { phase: 'verifier' },
+    {
+      phase: 'verifier',
+      field: sandboxVerifierDir,
+      remedy: 'Let the tests leave less in this folder.',
+    },
   );
 }

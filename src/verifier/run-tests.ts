@@ -21,6 +21,8 @@ export async function uploadTests(
     if (isRolloutError(error) && error.code !== 'TRANSFER_FAILED') throw error;
     throw new RolloutError('TESTS_UPLOAD_FAILED', 'the tests could not be copied to /tests', {
       phase: 'verifier',
+      field: 'tests',
+      remedy: 'Run the trial again; the cause says what failed.',
       cause: error,
     });
   }

@@ -28,7 +28,12 @@ export async function downloadVerifierOutput(
     throw new RolloutError(
       'VERIFIER_OUTPUT_UNAVAILABLE',
       `${sandboxVerifierDir} could not be copied out of the sandbox`,
-      { phase: 'verifier', cause: error },
+      {
+        phase: 'verifier',
+        field: sandboxVerifierDir,
+        remedy: 'Run the trial again; the cause says what failed.',
+        cause: error,
+      },
     );
   }
 }

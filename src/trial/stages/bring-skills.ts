@@ -30,6 +30,6 @@ function expired(limitMs: number): RolloutError {
   return new RolloutError(
     'TRANSFER_FAILED',
     `the skills were not in the sandbox after ${limitMs / 1000} s`,
-    { phase: 'agent-setup' },
+    { phase: 'agent-setup', field: 'agent.skills', remedy: 'Use fewer or smaller skills.' },
   );
 }

@@ -39,6 +39,8 @@ function asVerifierFailure(error: unknown): RolloutError {
     `${sandboxVerifierDir} and ${sandboxTestsDir} could not be cleaned`,
     {
       phase: 'verifier',
+      field: sandboxVerifierDir,
+      remedy: 'Use an image in which root may empty both folders.',
       cause: known,
       retryable: false,
       ...(known.detail !== null && { detail: known.detail }),
@@ -50,6 +52,10 @@ function expired(limitMs: number): RolloutError {
   return new RolloutError(
     'VERIFIER_FAILED',
     `the verifier's folders were not clean after ${limitMs / 1000} s`,
-    { phase: 'verifier' },
+    {
+      phase: 'verifier',
+      field: sandboxVerifierDir,
+      remedy: 'Let the agent leave less in the folders of the verifier.',
+    },
   );
 }

@@ -79,6 +79,6 @@ function expired(limitMs: number): RolloutError {
   return new RolloutError(
     'TRANSFER_FAILED',
     `collecting was not finished within ${limitMs / 1000} s`,
-    { phase: 'collect' },
+    { phase: 'collect', field: 'artifacts', remedy: 'Declare fewer or smaller artifacts.' },
   );
 }

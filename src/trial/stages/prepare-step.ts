@@ -95,7 +95,11 @@ function uploadExpired(limitMs: number): RolloutError {
   return new RolloutError(
     'TRANSFER_FAILED',
     `the step's files were not in the sandbox after ${limitMs / 1000} s`,
-    { phase: 'environment' },
+    {
+      phase: 'environment',
+      field: 'workdir',
+      remedy: 'Make workdir/ smaller, or build its files into the image.',
+    },
   );
 }
 
@@ -103,6 +107,10 @@ function setupExpired(limitMs: number): RolloutError {
   return new RolloutError(
     'STEP_SETUP_FAILED',
     `${setupScript} ran longer than ${limitMs / 1000} s`,
-    { phase: 'environment', field: `workdir/${setupScript}` },
+    {
+      phase: 'environment',
+      field: `workdir/${setupScript}`,
+      remedy: 'Make it faster, or do its work in the image.',
+    },
   );
 }

@@ -38,6 +38,6 @@ function expired(limitMs: number): RolloutError {
   return new RolloutError(
     'TRANSFER_FAILED',
     `the agent's logs were not copied within ${limitMs / 1000} s`,
-    { phase: 'collect' },
+    { phase: 'collect', field: agentLogsDir, remedy: 'Let the agent write less there.' },
   );
 }

@@ -16,7 +16,11 @@ export const uploadEnvironmentFiles: Stage = {
         new RolloutError(
           'TRANSFER_FAILED',
           `environment/ was not in the sandbox after ${limitMs / 1000} s`,
-          { phase: 'environment' },
+          {
+            phase: 'environment',
+            field: 'environment',
+            remedy: 'Make environment/ smaller, or build its files into the image.',
+          },
         ),
       work: async (limited) => {
         const to = await workingFolder(environment, { user: null }, limited);

@@ -104,6 +104,6 @@ function transferExpired(limitMs: number): RolloutError {
   return new RolloutError(
     'TRANSFER_FAILED',
     `the artifacts were not in the verifier's sandbox after ${limitMs / 1000} s`,
-    { phase: 'verifier' },
+    { phase: 'verifier', field: 'artifacts', remedy: 'Declare fewer or smaller artifacts.' },
   );
 }
