@@ -181,18 +181,25 @@ export class DockerEnvironment implements Environment {
   async #destroy(deadlineMs: number): Promise<DestroyReceipt> {
     const began = performance.now();
     this.#starting?.abort(removing());
-    if (this.#booting !== null)
-      // Unreferenced: the loser of the race must not keep the process alive.
-      await Promise.race([
-        this.#booting.catch(() => undefined),
-        delay(deadlineMs / 2, undefined, { ref: false }),
-      ]);
+    const hasBooted = await this.#bootEnds(deadlineMs / 2);
     const left = deadlineMs - (performance.now() - began);
     const receipt = await removeSandbox(this.#parts.engine, this.name, { deadlineMs: left });
     await this.#boot.release();
     this.#processes?.close();
     await this.#closeChannels();
+    if (!hasBooted) throw stillCreating(this.name);
     return { ...receipt, durationMs: performance.now() - began };
+  }
+
+  /** Whether nothing of a start is under way in the engine any more, which could bring the sandbox back. */
+  async #bootEnds(withinMs: number): Promise<boolean> {
+    if (this.#booting === null) return true;
+    const ended = this.#booting.then(
+      () => true,
+      () => true,
+    );
+    // Unreferenced: the loser of the race must not keep the process alive.
+    return await Promise.race([ended, delay(withinMs, false, { ref: false })]);
   }
 
   /** The sandbox is up when a command has run in it, not when the engine says so. */
@@ -319,6 +326,17 @@ function removing(): RolloutError {
     phase: 'environment',
     retryable: false,
   });
+}
+
+function stillCreating(name: string): RolloutError {
+  return new RolloutError(
+    'ENVIRONMENT_DESTROY_FAILED',
+    `the Docker engine is still at work on creating ${name}`,
+    {
+      phase: 'cleanup',
+      remedy: 'Run "slipway cleanup" once the Docker engine is well again.',
+    },
+  );
 }
 
 /** Waits for work that goes on when the signal fires: only the waiting ends. */

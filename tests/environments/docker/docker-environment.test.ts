@@ -4,7 +4,7 @@ import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, createServer as createNetServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -106,6 +106,50 @@ describe('docker environment', { skip: isSkipped, concurrency: 1 }, () => {
         await docker('rm', '--force', foreign);
       }
     }));
+
+  test('a sandbox is not reported as gone while the engine may still create it', async () => {
+    const held = Promise.withResolvers<undefined>();
+    const released = Promise.withResolvers<undefined>();
+    const slow = createNetServer((client) => {
+      const engine = connect(socket);
+      client.on('error', () => engine.destroy());
+      engine.on('error', () => client.destroy());
+      engine.pipe(client);
+      client.on('close', () => engine.destroy());
+      client.on('data', (bytes: Buffer) => {
+        if (!/^POST \S*\/containers\/create/.test(bytes.toString('latin1'))) engine.write(bytes);
+        else {
+          held.resolve(undefined);
+          void released.promise.then(() => engine.write(bytes));
+        }
+      });
+    });
+    slow.listen(0, '127.0.0.1');
+    await once(slow, 'listening');
+    const { port } = slow.address() as AddressInfo;
+    try {
+      await withProvider(
+        async (provider) => {
+          const environment = provider.environment(dockerSpec());
+          const starting = environment.start({ signal });
+          starting.catch(() => undefined);
+          await held.promise;
+          await assert.rejects(environment.destroy({ deadlineMs: 2_000 }), (error) =>
+            isRolloutError(error, 'ENVIRONMENT_DESTROY_FAILED'),
+          );
+          released.resolve(undefined);
+          await environment.destroy();
+          await assert.rejects(starting);
+          const filter = `name=${environment.name}`;
+          assert.equal(await docker('ps', '--all', '--quiet', '--filter', filter), '');
+        },
+        { host: `tcp://127.0.0.1:${port}` },
+      );
+    } finally {
+      released.resolve(undefined);
+      slow.close();
+    }
+  });
 
   test('more sandboxes than the engine has address pools can have networks of their own', () =>
     withProvider(async (provider) => {
