@@ -26,9 +26,11 @@ export function hostVariableUses(task: Task, job: JobConfig, host: HostVariables
 function isAskedFor({ scope, key }: VariableReference, job: JobConfig): boolean {
   switch (scope) {
     case 'environment':
-      return !(key in job.environment.env);
+      return !Object.hasOwn(job.environment.env, key);
     case 'verifier':
-      return !job.verifier.disable && !(key in job.verifier.env);
+      return !job.verifier.disable && !Object.hasOwn(job.verifier.env, key);
+    case 'verifier-environment':
+      return !job.verifier.disable && !Object.hasOwn(job.environment.env, key);
     case 'solution':
       return job.agents.some(({ name }) => name === 'oracle');
   }

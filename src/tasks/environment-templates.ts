@@ -55,7 +55,7 @@ export interface VariableReference {
   readonly variable: string;
   readonly hasDefault: boolean;
   /** Which table, so that a caller can leave out what a run-level table overrides. */
-  readonly scope: 'environment' | 'verifier' | 'solution';
+  readonly scope: 'environment' | 'verifier' | 'verifier-environment' | 'solution';
   /** Key within the table. */
   readonly key: string;
   /** Dotted path: `verifier.env.API_KEY`, `steps[1].verifier.env.API_KEY`. */
@@ -79,7 +79,7 @@ function verifierReferences(section: VerifierSection, field: string): readonly V
   const own = section.isEnvironmentInherited ? null : section.environment;
   return [
     ...references(section.env, 'verifier', `${field}.env`),
-    ...references(own?.env ?? {}, 'verifier', `${field}.environment.env`),
+    ...references(own?.env ?? {}, 'verifier-environment', `${field}.environment.env`),
   ];
 }
 

@@ -53,9 +53,9 @@ test('what the job does not run, or sets itself, is not asked for', () => {
   assert.deepEqual(namesFor(task, { verifier: { disable: true } }), ['OF_ENVIRONMENT']);
   assert.deepEqual(
     namesFor(task, {
-      environment: { env: { SHARED: 'x' } },
+      environment: { env: { SHARED: 'x', INNER: 'x' } },
       verifier: { env: { JUDGE: 'x' } },
     }),
-    ['OF_VERIFIER_ENVIRONMENT'],
+    [],
   );
 });

@@ -79,7 +79,7 @@ describe('the variables of a task', () => {
         'environment.env.A A false environment',
         'verifier.env.C C true verifier',
         'steps[1].verifier.env.E E false verifier',
-        'steps[1].verifier.environment.env.F F false verifier',
+        'steps[1].verifier.environment.env.F F false verifier-environment',
         'solution.env.D D false solution',
       ],
     );
