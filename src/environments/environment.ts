@@ -159,7 +159,7 @@ export interface KillReceipt {
   /** Processes outside the snapshot that are still alive: 0, or the call rejects with AGENT_NOT_STOPPED. */
   readonly remaining: 0;
   /** Where survivors were looked for. */
-  readonly confirmedBy: readonly ('cgroup' | 'pid-namespace')[];
+  readonly confirmedBy: readonly ('cgroup' | 'pid-namespace' | 'tracer')[];
   readonly durationMs: number;
 }
 
@@ -172,7 +172,7 @@ export interface DestroyReceipt {
 
 /** Copy options. Copies never follow a link out of the named tree, in either direction. */
 export interface DownloadOptions {
-  /** Globs on paths relative to the source, `*` crosses folders (fnmatch); applied in the sandbox, before bytes move. */
+  /** Globs as tar reads them: on the path relative to the source or its end behind any folder, `*` crosses folders. */
   readonly exclude?: readonly string[];
   /** More than this many bytes reject with TRANSFER_FAILED; default 4 GiB. */
   readonly maxBytes?: number;
@@ -230,7 +230,7 @@ export interface Environment {
   /** The processes running now, to be kept by a later `killProcesses`. */
   snapshotProcesses(signal: AbortSignal): Promise<ProcessSnapshot>;
   /**
-   * SIGKILLs every process of the sandbox outside `keep` and the sandbox's own init, looked for by cgroup or pid namespace (so
+   * SIGKILLs every process of the sandbox outside `keep` and the sandbox's own init, looked for by cgroup, pid namespace or tracer (so
    * setsid, a double fork or a cleared environment hides nothing), until none is left. Open control channels die too.
    */
   killProcesses(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt>;

@@ -115,14 +115,11 @@ async function downloadFiltered(
     readonly signal: AbortSignal;
   },
 ): Promise<{ readonly skipped: readonly string[] } | null> {
-  const flags = options.exclude.map((pattern) =>
-    pattern.includes('/')
-      ? `--anchored --exclude=${shellQuote(`./${pattern}`)}`
-      : `--no-anchored --exclude=${shellQuote(pattern)}`,
-  );
-  const tarCommand = `exec tar -cf - --wildcards --wildcards-match-slash ${flags.join(' ')} -C ${shellQuote(from)} .`;
+  const flags = options.exclude.map((pattern) => `--exclude=${shellQuote(pattern)}`);
+  const tarCommand = `exec tar -cf - --no-anchored --wildcards --wildcards-match-slash ${flags.join(' ')} -C ${shellQuote(from)} .`;
   // A dry run of the options on an empty list tells an old or small tar apart before any byte is written to the host.
-  const probe = 'tar --wildcards --anchored --no-anchored --exclude=x -cf /dev/null -T /dev/null';
+  const probe =
+    'tar --no-anchored --wildcards --wildcards-match-slash --exclude=x -cf /dev/null -T /dev/null';
   const output = new PassThrough({ highWaterMark: 1024 * 1024 });
   const progress: { phase: 'probing' | 'copying' | 'unable' } = { phase: 'probing' };
   try {

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import * as tar from 'tar-stream';
 import { RolloutError } from '../../core/errors.ts';
-import { fnmatch } from '../../core/fnmatch.ts';
+import { ExcludedPaths } from './excluded-paths.ts';
 
 /** Default of `maxBytes`: 4 GiB. */
 export const defaultMaxBytes = 4 * 1024 ** 3;
@@ -99,7 +99,7 @@ async function addEntry(
 export interface UnpackOptions {
   /** Leading path components to drop; entries with fewer are dropped. */
   readonly strip: number;
-  /** fnmatch patterns on the stripped path; a match, or a match of a parent folder, leaves the entry out. */
+  /** Globs on the stripped path; see {@link ExcludedPaths}. */
   readonly exclude: readonly string[];
   /** Sum of file sizes; more rejects with TRANSFER_FAILED. */
   readonly maxBytes: number;
@@ -115,13 +115,15 @@ export async function unpackInto(
   await mkdir(to, { recursive: true });
   const skipped: string[] = [];
   const limits = { bytes: 0, entries: 0 };
+  const excluded = new ExcludedPaths(options.exclude);
   const extract = tar.extract();
   const onAbort = (): void => extract.destroy(options.signal.reason as Error);
   options.signal.addEventListener('abort', onAbort, { once: true });
   if (options.signal.aborted) onAbort();
   feed(source, extract).catch((error: unknown) => extract.destroy(error as Error));
   try {
-    for await (const entry of extract) await place(entry, { to, options, skipped, limits });
+    for await (const entry of extract)
+      await place(entry, { to, options, excluded, skipped, limits });
     options.signal.throwIfAborted();
   } finally {
     options.signal.removeEventListener('abort', onAbort);
@@ -140,19 +142,20 @@ async function feed(source: Readable, extract: tar.Extract): Promise<void> {
 interface Unpacking {
   readonly to: string;
   readonly options: UnpackOptions;
+  readonly excluded: ExcludedPaths;
   readonly skipped: string[];
   readonly limits: { bytes: number; entries: number };
 }
 
 async function place(entry: Entry, unpacking: Unpacking): Promise<void> {
-  const { options, limits, skipped } = unpacking;
+  const { options, excluded, limits, skipped } = unpacking;
   const { name, type, size, mode } = entry.header;
   const relative = safeRelative(name, options.strip);
   limits.entries += 1;
   limits.bytes += type === 'file' || type === 'contiguous-file' ? size : 0;
   if (limits.bytes > options.maxBytes || limits.entries > maxEntries)
     throw tooLarge(options.maxBytes);
-  if (relative === null || isExcluded(relative, options.exclude)) {
+  if (relative === null || excluded.isBelow(relative)) {
     entry.resume();
     return;
   }
@@ -194,17 +197,6 @@ function safeRelative(name: string, strip: number): string | null {
     });
   const kept = parts.slice(strip);
   return kept.length === 0 ? null : kept.join('/');
-}
-
-function isExcluded(relative: string, patterns: readonly string[]): boolean {
-  if (patterns.length === 0) return false;
-  const parts = relative.split('/');
-  return parts.some((_, index) => {
-    const prefix = parts.slice(0, index + 1).join('/');
-    return patterns.some(
-      (pattern) => fnmatch(prefix, pattern) || fnmatch(parts[index] ?? '', pattern),
-    );
-  });
 }
 
 function tooLarge(maxBytes: number): RolloutError {

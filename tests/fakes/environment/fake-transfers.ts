@@ -1,8 +1,8 @@
 import { lstat, mkdir, readFile, readdir, readlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { RolloutError } from '../../../src/core/errors.ts';
-import { fnmatch } from '../../../src/core/fnmatch.ts';
 import type { DownloadOptions } from '../../../src/environments/environment.ts';
+import { ExcludedPaths } from '../../../src/environments/shared/excluded-paths.ts';
 import type { FakeFiles } from './fake-files.ts';
 
 const defaultMaxBytes = 4 * 1024 ** 3;
@@ -58,12 +58,12 @@ export async function downloadDir(
 class TreeCopy {
   readonly skipped: string[] = [];
   readonly #files: FakeFiles;
-  readonly #exclude: readonly string[];
+  readonly #excluded: ExcludedPaths;
   #leftBytes: number;
 
   constructor(files: FakeFiles, { exclude = [], maxBytes = defaultMaxBytes }: DownloadOptions) {
     this.#files = files;
-    this.#exclude = exclude;
+    this.#excluded = new ExcludedPaths(exclude);
     this.#leftBytes = maxBytes;
   }
 
@@ -71,7 +71,7 @@ class TreeCopy {
     await mkdir(to, { recursive: true });
     for (const name of await this.#files.readdir(from)) {
       const path = relative === '' ? name : `${relative}/${name}`;
-      if (this.#exclude.some((pattern) => fnmatch(path, pattern))) continue;
+      if (this.#excluded.has(path)) continue;
       await this.#entry(`${from}/${name}`, join(to, name), path);
     }
   }

@@ -2,8 +2,8 @@
 import { constants, mkdirSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { attribute, RolloutError } from '../../../core/errors.ts';
-import { fnmatchRegExp } from '../../../core/fnmatch.ts';
 import type { DownloadOptions } from '../../environment.ts';
+import { ExcludedPaths } from '../../shared/excluded-paths.ts';
 import { TreeCopy, type CopyRules } from './copy-tree.ts';
 import { OpenFolder, PinnedEntry } from './open-folder.ts';
 import { SandboxRoot } from './sandbox-root.ts';
@@ -100,12 +100,12 @@ export class Transfers {
 }
 
 function download(options: DownloadOptions & { readonly signal: AbortSignal }): TreeCopy {
-  const excluded = (options.exclude ?? []).map(fnmatchRegExp);
+  const excluded = new ExcludedPaths(options.exclude ?? []);
   return new TreeCopy({
     links: 'skip',
     owner: null,
     modeMask: 0o777, // what an agent made setuid is not so on the host
-    isExcluded: (name) => excluded.some((pattern) => pattern.test(name)),
+    isExcluded: (name) => excluded.has(name),
     maxBytes: options.maxBytes ?? defaultMaxBytes,
     signal: options.signal,
   });

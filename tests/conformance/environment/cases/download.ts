@@ -162,17 +162,24 @@ export const downloadCases: readonly ConformanceCase[] = [
   },
   {
     id: 'download.exclude',
-    title: 'excluded globs are left out, the star crosses folders',
+    title: 'excluded globs are left out at any depth, the star crosses folders',
     async run({ start, folder, signal }) {
       const environment = await start();
       await output(
         environment,
-        'mkdir -p /x/sub/cache; echo 1 > /x/a.log; echo 1 > /x/sub/b.log; echo 1 > /x/sub/keep; echo 1 > /x/sub/cache/c',
+        'mkdir -p /x/sub/cache; echo 1 > /x/a.log; echo 1 > /x/sub/b.log; echo 1 > /x/sub/keep; echo 1 > /x/sub/cache/c; mkdir -p /x/deep/sub/only /x/deep/tmp; echo 1 > /x/deep/sub/only/d; echo 1 > /x/deep/tmp/e',
         signal,
       );
       const to = join(folder, 'out');
-      await environment.downloadDir('/x', to, signal, { exclude: ['*.log', 'sub/cache*'] });
-      assert.deepEqual((await readdir(to, { recursive: true })).sort(), ['sub', 'sub/keep']);
+      await environment.downloadDir('/x', to, signal, {
+        exclude: ['*.log', 'sub/cache*', 'sub/only', 'tmp'],
+      });
+      assert.deepEqual((await readdir(to, { recursive: true })).sort(), [
+        'deep',
+        'deep/sub',
+        'sub',
+        'sub/keep',
+      ]);
     },
   },
   {
