@@ -34,6 +34,9 @@ export interface CopyRules {
   readonly signal: AbortSignal;
 }
 
+/** A folder costs two descriptors while what lies in it is copied: whoever nests deeper wants to use them all up. */
+const maxDepth = 200;
+const maxEntries = 1_000_000;
 const sliceMs = 10;
 const smallBytes = 128 * 1024;
 const chunkBytes = 4 * 1024 * 1024;
@@ -44,6 +47,7 @@ export class TreeCopy {
   readonly #rules: CopyRules;
   readonly #skipped: string[] = [];
   #bytes = 0;
+  #entries = 0;
   #sliceStart = performance.now();
   readonly #token = randomBytes(8).toString('hex');
   #draft = 0;
@@ -62,6 +66,8 @@ export class TreeCopy {
   async folder(from: OpenFolder, to: OpenFolder, prefix = ''): Promise<void> {
     for (const name of from.names()) {
       await this.#breathe();
+      this.#entries += 1;
+      if (this.#entries > maxEntries) throw tooMany(`holds more than ${maxEntries} entries`);
       const path = prefix + name.toString('utf8');
       if (this.#rules.isExcluded(path)) continue;
       using entry = from.pin(name);
@@ -100,6 +106,8 @@ export class TreeCopy {
     to: OpenFolder,
     at: { readonly name: FileName; readonly path: string },
   ): Promise<void> {
+    if (at.path.split('/', maxDepth + 1).length > maxDepth)
+      throw tooMany(`is nested deeper than ${maxDepth} folders`);
     using source = new OpenFolder(entry.reopen(constants.O_RDONLY | constants.O_DIRECTORY));
     using target = to.ensureFolder(at.name);
     await this.folder(source, target, `${at.path}/`);
@@ -161,6 +169,14 @@ export class TreeCopy {
     await nextTurn();
     this.#sliceStart = performance.now();
   }
+}
+
+function tooMany(how: string): RolloutError {
+  return new RolloutError('TRANSFER_FAILED', `the folder ${how}`, {
+    phase: 'environment',
+    retryable: false,
+    remedy: 'Publish less, for example as one archive.',
+  });
 }
 
 function tooLarge(maxBytes: number): RolloutError {
