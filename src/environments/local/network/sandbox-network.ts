@@ -64,11 +64,13 @@ export class SandboxNetwork {
     this.#initPid = initPid;
     const { hostEndpoint, policy, later } = this.#options;
     const wantsProxy = [policy, ...later].some((one) => one.mode === 'allowlist');
-    await Promise.all([
+    // All of them end before a failure is told: nothing is opened behind the closing that follows it.
+    const opened = await Promise.allSettled([
       hostEndpoint === null ? null : this.#openEndpoint(hostEndpoint, signal),
       wantsProxy ? this.#openProxy(signal) : null,
       policy.mode === 'public' ? this.#startUserNetwork(signal) : null,
     ]);
+    for (const part of opened) if (part.status === 'rejected') throw part.reason;
   }
 
   /** Takes away before it gives: connections that the new policy forbids have ended when this resolves. */
