@@ -38,8 +38,4 @@ export class NegativeCache<Failure> {
       this.#failures.delete(oldest);
     }
   }
-
-  forget(key: string): void {
-    this.#failures.delete(key);
-  }
 }

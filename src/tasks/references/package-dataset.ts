@@ -10,7 +10,7 @@ import { taskEntrySchema } from '../../wire/harbor/task-entry.ts';
 import { hasEntry, type CacheEntries } from './cache-entries.ts';
 import type { DatasetListing, DatasetTask } from './dataset.ts';
 import { filterTasks } from './dataset-filters.ts';
-import { datasetDigest } from './dataset-manifest.ts';
+import { datasetDigest } from './dataset-digest.ts';
 import { unavailable } from './http-requests.ts';
 import { unsafe } from './inside-links.ts';
 import { isPackagePart, parsePackageReference } from './package-reference.ts';

@@ -34,7 +34,6 @@ export const retryConfigSchema = z.object({
   min_wait_sec: laxNumber.pipe(z.number().min(0)).default(1),
   max_wait_sec: laxNumber.pipe(z.number().min(0)).default(60),
 });
-export type RetryConfig = z.output<typeof retryConfigSchema>;
 
 export const metricConfigSchema = z.object({
   type: z.enum(['mean', 'sum', 'min', 'max', 'uv-script']).default('mean'),

@@ -67,7 +67,6 @@ export const jobStatsSchema = z.preprocess(
     cost_usd: nullable(laxNumber),
   }),
 );
-export type JobStats = z.output<typeof jobStatsSchema>;
 
 export const jobResultSchema = z.object({
   id: z.string(),

@@ -1,4 +1,4 @@
-/** The documents of Harbor's registries: registry.json, dataset.toml, and the rows and answers of the package registry. */
+/** The documents of Harbor's registries: registry.json, and the rows and answers of the package registry. */
 import { z } from 'zod';
 import { laxInteger, nullable } from './lax.ts';
 
@@ -119,27 +119,3 @@ export const registryProblemSchema = z.object({
   code: nullable(z.string()),
   message: nullable(z.string()),
 });
-
-const manifestDigest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
-
-/** dataset.toml: what a dataset package is made of. */
-export const datasetManifestSchema = z.object({
-  schema_version: z.string().default('1.0'),
-  dataset: z.object({
-    name: z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9._-]*\/[a-zA-Z0-9][a-zA-Z0-9._-]*$/),
-    version: nullable(z.string().min(1)),
-    description: z.string().default(''),
-    authors: z.array(z.object({ name: z.string(), email: nullable(z.string()) })).default([]),
-    keywords: z.array(z.string()).default([]),
-  }),
-  tasks: z.array(z.object({ name: z.string(), digest: manifestDigest })).default([]),
-  files: z
-    .array(
-      z.object({
-        path: z.string().regex(/^[^/\\]+$/, 'a file of a dataset has no folder'),
-        digest: manifestDigest,
-      }),
-    )
-    .default([]),
-});
-export type DatasetManifest = z.output<typeof datasetManifestSchema>;

@@ -48,8 +48,6 @@ export const networkDetails = z.object({
   Containers: z.record(z.string(), z.unknown()).nullish(),
 });
 
-export const imageDetails = z.object({ Id: z.string(), Os: z.string().nullish() });
-
 export const engineSettings = z.object({
   OSType: z.string().default('linux'),
   Name: z.string().default(''),

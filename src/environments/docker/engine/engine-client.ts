@@ -46,10 +46,6 @@ export class EngineClient {
         : new Agent(settings);
   }
 
-  get isUnixSocket(): boolean {
-    return this.#endpoint.kind === 'unix';
-  }
-
   /** Agrees on a version of the API with the daemon. */
   async negotiate(signal: AbortSignal): Promise<void> {
     const response = await this.stream({ method: 'GET', path: '/_ping', signal });

@@ -18,7 +18,6 @@ export const mcpServerTable = table(
     })
     .check(crossCheck(transportProblems)),
 );
-export type McpServerTable = z.output<typeof mcpServerTable>;
 
 function transportProblems(fields: PartlyChecked): readonly CrossProblem[] {
   const { transport: name, url, command } = fields;

@@ -23,4 +23,3 @@ export const packageTable = table(
     keywords: z.array(z.string()).default([]),
   }),
 );
-export type PackageTable = z.output<typeof packageTable>;

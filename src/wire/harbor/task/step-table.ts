@@ -34,4 +34,3 @@ export const stepTable = table(
     artifacts: z.array(artifactEntry).default([]),
   }),
 );
-export type StepTable = z.output<typeof stepTable>;
