@@ -11,10 +11,14 @@ export const ownLimits = {
   environmentUploadMs: 300_000,
   stepUploadMs: 300_000,
   stepSetupMs: 600_000,
+  /** For looking at the processes of a sandbox. */
+  snapshotMs: 15_000,
   /** For an agent to return after it was told to stop; its log is then as complete as it gets. */
   agentGraceMs: 5_000,
   agentStopMs: 15_000,
   logsMs: 120_000,
+  /** For the sandbox to stop before its services are read. */
+  stopMs: 60_000,
   artifactsMs: 600_000,
   cleanMs: 30_000,
   testsUploadMs: 120_000,
@@ -111,9 +115,12 @@ export function roundName(index: number): string {
 function roundSpans(config: TrialConfig, task: Task, step: TaskStep | null, index: number): Span {
   const verifier = (step ?? task).verifier;
   const hooks = [...task.verifier.collect, ...(step?.verifier.collect ?? [])];
+  const artifacts = [...task.artifacts, ...config.artifacts, ...(step?.artifacts ?? [])];
+  const hasServices = [...hooks, ...artifacts].some(({ service }) => service !== null);
   const agentMs = agentLimitMs(config, task, step);
   return group(roundName(index), [
     group('prepare', [
+      leaf('first-snapshot', ownLimits.snapshotMs, reserves.startMs),
       leaf('upload', ownLimits.stepUploadMs, reserves.startMs),
       leaf('setup', ownLimits.stepSetupMs, reserves.startMs),
       leaf(
@@ -121,6 +128,7 @@ function roundSpans(config: TrialConfig, task: Task, step: TaskStep | null, inde
         step?.healthcheck == null ? 1 : healthcheckLimitMs(step.healthcheck),
         reserves.startMs,
       ),
+      leaf('last-snapshot', ownLimits.snapshotMs, reserves.startMs),
     ]),
     group('agent', [leaf('run', agentMs, reserves.agentMs), leaf('grace', ownLimits.agentGraceMs)]),
     leaf('agent-stop', ownLimits.agentStopMs),
@@ -128,6 +136,13 @@ function roundSpans(config: TrialConfig, task: Task, step: TaskStep | null, inde
       leaf('logs', ownLimits.logsMs, reserves.collectMs),
       leaf('hooks', hooksLimitMs(hooks), reserves.collectMs),
       leaf('artifacts', ownLimits.artifactsMs, reserves.collectMs),
+      ...(hasServices
+        ? [
+            leaf('stop', ownLimits.stopMs, reserves.collectMs),
+            leaf('service-hooks', hooksLimitMs(hooks), reserves.collectMs),
+            leaf('service-artifacts', ownLimits.artifactsMs, reserves.collectMs),
+          ]
+        : []),
     ]),
     group('verifier', [
       ...(verifier.mode === 'separate'

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { FakeMachine } from '../fakes/environment/fake-machine.ts';
 import { FakeProvider } from '../fakes/environment/fake-provider.ts';
 import type { FolderFiles } from '../fakes/task-folder.ts';
 import { combineRewards, meetsMinimum } from '../../src/trial/step-gate.ts';
@@ -26,6 +27,20 @@ const steps = (one = '', two = ''): string =>
   `[[steps]]\nname = "one"\n${one}\n[[steps]]\nname = "two"\n${two}\n`;
 
 describe('a trial of several steps', () => {
+  test('does not wait for ever for a sandbox that does not list its processes', async () => {
+    const machine = new FakeMachine();
+    let looks = 0; // the first one belongs to the agent's setup
+    machine.faults.plant({ at: 'snapshot', does: 'hang', when: () => (looks += 1) > 1 });
+    const result = await runTrial({
+      provider: new FakeProvider(machine),
+      files: ledgerTask(steps()),
+      parts: { limits: { ceilingMs: 4_000 } },
+    });
+    assert.equal(result.slipway?.failure?.code, 'ENVIRONMENT_LOST');
+    assert.equal(result.verifier_result, null);
+    assert.equal(machine.sandboxes.size, 0);
+  });
+
   test('runs them in one sandbox, archives each and takes the mean', async () => {
     await runTrial({ provider, files: ledgerTask(steps()) }, (bench, result) => {
       assert.deepEqual(result.verifier_result, { rewards: { reward: 1.5 } });

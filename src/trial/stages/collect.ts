@@ -33,13 +33,13 @@ async function collectAll(run: RoundRun, signal: AbortSignal): Promise<void> {
     const belongs = (entry: { readonly service: string | null }): boolean =>
       (entry.service === null) === isMain;
     const hooks = round.hooks.filter(belongs);
-    await scope.within('hooks', {
+    await scope.within(isMain ? 'hooks' : 'service-hooks', {
       signal,
       expired,
       work: (limited) => runHooks(run, hooks, limited),
     });
     const artifacts = round.artifacts.filter(belongs);
-    await scope.within('artifacts', {
+    await scope.within(isMain ? 'artifacts' : 'service-artifacts', {
       signal,
       expired,
       work: async (limited) => {
@@ -50,7 +50,12 @@ async function collectAll(run: RoundRun, signal: AbortSignal): Promise<void> {
   };
   await pass(true);
   if (![...round.hooks, ...round.artifacts].some((entry) => entry.service !== null)) return;
-  if (round.verifier?.mode === 'separate' && isLastRound(run)) await environment.stop(signal);
+  if (round.verifier?.mode === 'separate' && isLastRound(run))
+    await scope.within('stop', {
+      signal,
+      expired,
+      work: (limited) => environment.stop(limited),
+    });
   await pass(false);
 }
 

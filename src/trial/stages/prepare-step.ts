@@ -18,13 +18,25 @@ export const prepareStep: Stage<RoundRun> = {
   phase: 'environment',
   applies: (run) => run.round.step !== null,
   async run(run, signal) {
-    const before = await run.environment.snapshotProcesses(signal);
+    const before = await takeSnapshot(run, 'first-snapshot', signal);
     await run.record.timed('step_setup_ms', () => bringStepFiles(run, signal));
     await checkStepHealth(run, signal);
-    const after = await run.environment.snapshotProcesses(signal);
+    const after = await takeSnapshot(run, 'last-snapshot', signal);
     run.keptProcesses = withNew(run.state.baseProcesses, before, after);
   },
 };
+
+async function takeSnapshot(
+  { environment, roundDeadline }: RoundRun,
+  span: 'first-snapshot' | 'last-snapshot',
+  signal: AbortSignal,
+): Promise<ProcessSnapshot> {
+  return await roundDeadline.child('prepare').within(span, {
+    signal,
+    expired: snapshotExpired,
+    work: (limited) => environment.snapshotProcesses(limited),
+  });
+}
 
 /** The environment's own processes and what this step's setup left running; not what an agent's set-up or an earlier step did. */
 function withNew(
@@ -88,6 +100,14 @@ async function checkStepHealth(run: RoundRun, signal: AbortSignal): Promise<void
       work: (limited) =>
         waitUntilHealthy({ check, environment, user, clock: parts.clock, field }, limited),
     }),
+  );
+}
+
+function snapshotExpired(limitMs: number): RolloutError {
+  return new RolloutError(
+    'ENVIRONMENT_LOST',
+    `the sandbox did not list its processes within ${limitMs / 1000} s`,
+    { phase: 'environment', remedy: 'Run the trial again.' },
   );
 }
 

@@ -118,6 +118,7 @@ export class FakeEnvironment implements Environment {
 
   async snapshotProcesses(signal: AbortSignal): Promise<ProcessSnapshot> {
     signal.throwIfAborted();
+    await this.#strike('snapshot', this.name, signal);
     return {
       keys: new Set(
         this.#running()

@@ -7,6 +7,7 @@ export type FaultPoint =
   | 'exec'
   | 'upload'
   | 'download'
+  | 'snapshot'
   | 'kill'
   | 'destroy'
   | 'list';
