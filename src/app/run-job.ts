@@ -88,6 +88,7 @@ export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<J
       environment: asked.environment,
       allowUnsandboxed: options.allowUnsandboxed,
       signal: options.signal,
+      note: options.note,
     },
     ports,
   );

@@ -9,6 +9,7 @@ import { reapDeadRuns, type ReapReport } from '../environments/shared/reaper.ts'
 import type { TrialFactory } from '../jobs/job.ts';
 import { FileSandboxJournalStore } from '../store/file/file-sandbox-journal.ts';
 import type { EnvironmentConfig } from '../wire/harbor/run-config.ts';
+import { noteLogger } from './note-logger.ts';
 import type { AppPorts } from './ports.ts';
 import { makeProvider, usableProviders } from './providers.ts';
 
@@ -29,6 +30,8 @@ export interface SandboxRunOptions {
   readonly environment: EnvironmentConfig;
   readonly allowUnsandboxed: boolean;
   readonly signal: AbortSignal;
+  /** Hears what the environment warns of. */
+  readonly note: (text: string) => void;
 }
 
 /** ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED. Disposing closes the provider, then the journal. */
@@ -36,10 +39,10 @@ export async function openSandboxRun(
   options: SandboxRunOptions,
   ports: AppPorts,
 ): Promise<SandboxRun> {
-  const { environment, allowUnsandboxed, signal } = options;
+  const { environment, allowUnsandboxed, signal, note } = options;
   const { clock, locks, machine } = ports;
   await using scope = new Scope();
-  const logger = silentLogger;
+  const logger = noteLogger(note);
   const kind = environment.type ?? '';
   const inner = await makeProvider(
     kind,

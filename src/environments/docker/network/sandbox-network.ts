@@ -101,9 +101,8 @@ export class SandboxNetwork {
     const isClosed = await closeHostTo(bridgeName(this.name), { gateway: subnet.gateway, ports });
     if (!isClosed)
       this.#options.logger.log(
-        'debug',
-        'services of the host that listen on every address stay reachable from the sandbox: closing them needs root and iptables',
-        { sandbox: this.name },
+        'warn',
+        'services of the host that listen on every address stay reachable from sandboxes: closing them needs root and iptables',
       );
   }
 
