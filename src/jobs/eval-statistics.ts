@@ -89,14 +89,18 @@ function scriptPath(metric: MetricConfig): string {
   return typeof path === 'string' ? path : 'metric.py';
 }
 
+/** Maps until the end: a verifier may call a channel `__proto__`. */
 function rewardStats(trials: readonly TrialSummary[]): EvalStats['reward_stats'] {
-  const stats: Record<string, Record<string, string[]>> = {};
-  for (const { trialName, rewards } of trials)
-    for (const [channel, value] of Object.entries(rewards ?? {})) {
-      const byValue = (stats[channel] ??= {});
-      (byValue[pythonFloat(value)] ??= []).push(trialName);
-    }
-  return stats;
+  const given = trials.flatMap(({ trialName, rewards }) =>
+    Object.entries(rewards ?? {}).map(([channel, value]) => ({ trialName, channel, value })),
+  );
+  const byChannel = Map.groupBy(given, ({ channel }) => channel);
+  return Object.fromEntries(
+    [...byChannel].map(([channel, verdicts]) => [
+      channel,
+      trialNames(Map.groupBy(verdicts, ({ value }) => pythonFloat(value))),
+    ]),
+  );
 }
 
 /** As Harbor's keys look: whole numbers with `.0`. */
@@ -108,10 +112,17 @@ function namesBy(
   trials: readonly TrialSummary[],
   keyOf: (trial: TrialSummary) => string | null,
 ): Record<string, string[]> {
-  const names: Record<string, string[]> = {};
-  for (const trial of trials) {
+  const keyed = trials.flatMap((trial) => {
     const key = keyOf(trial);
-    if (key !== null) (names[key] ??= []).push(trial.trialName);
-  }
-  return names;
+    return key === null ? [] : [{ trialName: trial.trialName, key }];
+  });
+  return trialNames(Map.groupBy(keyed, ({ key }) => key));
+}
+
+function trialNames(
+  groups: ReadonlyMap<string, readonly { readonly trialName: string }[]>,
+): Record<string, string[]> {
+  return Object.fromEntries(
+    [...groups].map(([key, members]) => [key, members.map(({ trialName }) => trialName)]),
+  );
 }

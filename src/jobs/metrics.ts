@@ -25,9 +25,14 @@ export function computeMetric(
   const channels = [...new Set(rewards.flatMap((map) => Object.keys(map ?? {})))];
   if (channels.length <= 1) {
     const channel = channels[0] ?? '';
-    return { [metric]: aggregate(rewards.map((map) => map?.[channel] ?? 0)) };
+    return { [metric]: aggregate(rewards.map((map) => rewardOf(map, channel))) };
   }
   return Object.fromEntries(
-    channels.map((channel) => [channel, aggregate(rewards.map((map) => map?.[channel] ?? 0))]),
+    channels.map((channel) => [channel, aggregate(rewards.map((map) => rewardOf(map, channel)))]),
   );
+}
+
+/** Only what the verifier wrote: every object has a `constructor`. */
+function rewardOf(map: RewardMap | null, channel: string): number {
+  return map !== null && Object.hasOwn(map, channel) ? (map[channel] ?? 0) : 0;
 }

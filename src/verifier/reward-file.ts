@@ -58,11 +58,12 @@ function channelValue(value: unknown, channel: string): number {
   if (number !== null) return finite(number, file, channel);
   throw invalid(
     file,
-    `channel ${JSON.stringify(channel)} of ${file} holds ${excerpt(JSON.stringify(value))}, which is not a number`,
+    `channel ${JSON.stringify(channel)} of ${file} holds ${described(value)}, which is not a number`,
   );
 }
 
-const decimal = /^[+-]?(\d+(_\d+)*\.?(\d+(_\d+)*)?|\.\d+(_\d+)*)(e[+-]?\d+)?$/i;
+// Each digit can match in one way only, so that a long text takes no longer than it is.
+const decimal = /^[+-]?(\d+(_\d+)*(\.(\d+(_\d+)*)?)?|\.\d+(_\d+)*)(e[+-]?\d+)?$/i;
 const notFinite = /^[+-]?(nan|inf(inity)?)$/i;
 
 /** What Python's `float` reads; NaN stands for every value that is not finite. */
@@ -72,8 +73,8 @@ function readNumber(text: string): number | null {
   return decimal.test(word) ? Number(word.replaceAll('_', '')) : null;
 }
 
-/** Numbers that Python's `json` writes and JSON forbids. */
-const foreignNumber = /"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)/g;
+/** Numbers that Python's `json` writes and JSON forbids, beside strings, of which the last may lack its end. */
+const foreignNumber = /"[^"\\]*(?:\\[^][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
 
 function parseJson(text: string, file: string): unknown {
   try {
@@ -127,6 +128,13 @@ interface Complaint {
   readonly message: string;
   readonly remedy: string;
   readonly cause?: unknown;
+}
+
+/** A list or an object is not written out: it may be nested deeper than a stack. */
+function described(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return excerpt(JSON.stringify(value));
 }
 
 function excerpt(text: string): string {

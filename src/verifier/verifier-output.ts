@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { RolloutError, isRolloutError } from '../core/errors.ts';
@@ -83,19 +83,16 @@ function tail(text: string): string {
   return text.trimEnd().split('\n').slice(-tailLines).join('\n');
 }
 
-/** null when there is no such regular file. Longer than the limit: its end when asked for, else REWARD_INVALID. */
+/** null when there is no such regular file. Longer than the limit: its end when asked for, else REWARD_INVALID, as a folder is. */
 async function readSmallFile(file: string, isEndEnough = false): Promise<string | null> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await open(file, flags).catch(() => null);
   if (handle === null) return null;
   try {
-    const { size } = await handle.stat();
-    if (size > maxRewardBytes && !isEndEnough)
-      throw new RolloutError('REWARD_INVALID', `${path.basename(file)} has ${size} bytes`, {
-        phase: 'verifier',
-        field: `${sandboxVerifierDir}/${path.basename(file)}`,
-        remedy: `Keep it under ${maxRewardBytes} bytes.`,
-      });
+    const stats = await handle.stat();
+    if (!isEndEnough) refuseUnfit(path.basename(file), stats);
+    if (!stats.isFile()) return null;
+    const { size } = stats;
     const length = Math.min(size, maxRewardBytes);
     const bytes = Buffer.alloc(length);
     const { bytesRead } = await handle.read(bytes, 0, length, size - length);
@@ -103,4 +100,15 @@ async function readSmallFile(file: string, isEndEnough = false): Promise<string 
   } finally {
     await handle.close();
   }
+}
+
+function refuseUnfit(name: string, stats: Stats): void {
+  const isFolder = stats.isDirectory();
+  if (!isFolder && stats.size <= maxRewardBytes) return;
+  const message = isFolder ? `${name} is a folder` : `${name} has ${stats.size} bytes`;
+  throw new RolloutError('REWARD_INVALID', message, {
+    phase: 'verifier',
+    field: `${sandboxVerifierDir}/${name}`,
+    remedy: `Let it be a file of at most ${maxRewardBytes} bytes.`,
+  });
 }

@@ -50,6 +50,12 @@ const rows: readonly {
     rewards: [null, null],
     expected: { mean: 0 },
   },
+  {
+    title: 'a channel named like a property of every object is a channel like any other',
+    metric: 'mean',
+    rewards: [{ constructor: 1, a: 1 }, { a: 0 }],
+    expected: { constructor: 0.5, a: 0.5 },
+  },
   { title: 'no trials give no number', metric: 'mean', rewards: [], expected: {} },
 ];
 

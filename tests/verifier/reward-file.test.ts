@@ -6,6 +6,10 @@ import { readRewards, type RewardFiles, type Rewards } from '../../src/verifier/
 const text = (content: string): RewardFiles => ({ json: null, text: content });
 const json = (content: string): RewardFiles => ({ json: content, text: null });
 
+const million = 1_000_000;
+const nested = (open: string, close: string): string =>
+  `${open.repeat(150_000)}1${close.repeat(150_000)}`;
+
 const verdicts: readonly (readonly [string, RewardFiles, Rewards])[] = [
   ['a whole number', text('1'), { reward: 1 }],
   ['a fraction with white space around it', text(' \n0.25\n\n'), { reward: 0.25 }],
@@ -48,6 +52,13 @@ const failures: readonly (readonly [string, RewardFiles, ErrorCode])[] = [
   ['a channel of null', json('{"reward": null}'), 'REWARD_INVALID'],
   ['a nested channel', json('{"reward": {"value": 1}}'), 'REWARD_INVALID'],
   ['an empty string', json('{"reward": ""}'), 'REWARD_INVALID'],
+  [
+    'a channel nested deeper than a stack',
+    json(`{"a": ${nested('{"a":', '}')}}`),
+    'REWARD_INVALID',
+  ],
+  ['a megabyte of digits and then a letter', text(`${'1'.repeat(million)}x`), 'REWARD_INVALID'],
+  ['a megabyte of quotation marks', json('"\\'.repeat(million / 2)), 'REWARD_INVALID'],
 ];
 
 describe('the reward files of a verifier', () => {
