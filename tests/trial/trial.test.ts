@@ -199,6 +199,39 @@ describe('a trial', () => {
     assert.ok(!lines.join('\n').includes(secret));
   });
 
+  test('collects from a service when the sandbox itself has stopped', async () => {
+    const files = {
+      ...answerTask,
+      'environment/docker-compose.yaml': 'services:\n  main: {}\n  side: {}\n',
+      'task.toml': [
+        'artifacts = ["/app/answer", {source = "/data/count", service = "side"}]',
+        environmentTable,
+        '[verifier.environment]',
+        '[[verifier.collect]]',
+        'service = "side"',
+        'command = "mkdir -p /data && echo 7 > /data/count"',
+      ].join('\n'),
+      'tests/Dockerfile': `FROM ${image}\nCOPY test.sh /tests/test.sh\n`,
+    };
+    await runTrial({ provider, files }, ({ file }, result) => {
+      assert.equal(result.exception_info, null);
+      assert.deepEqual(result.verifier_result, { rewards: { reward: 1 } });
+      const manifest = JSON.parse(file('artifacts/manifest.json')) as {
+        readonly source: string;
+        readonly service: string | null;
+        readonly status: string;
+      }[];
+      assert.deepEqual(
+        manifest.map(({ source, service, status }) => [source, service, status]),
+        [
+          ['/logs/artifacts', null, 'empty'],
+          ['/app/answer', null, 'ok'],
+          ['/data/count', 'side', 'ok'],
+        ],
+      );
+    });
+  });
+
   test('brings skills, readable and in a folder of their own', async () => {
     const dir = path.join(import.meta.dirname, 'skill');
     const lock = {

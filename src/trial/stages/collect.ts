@@ -54,7 +54,7 @@ async function collectAll(run: RoundRun, signal: AbortSignal): Promise<void> {
     await scope.within('stop', {
       signal,
       expired,
-      work: (limited) => environment.stop(limited),
+      work: (limited) => environment.service('main').stop(limited),
     });
   await pass(false);
 }

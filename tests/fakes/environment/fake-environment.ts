@@ -144,7 +144,13 @@ export class FakeEnvironment implements Environment {
   }
 
   service(name: string): ServiceAccess {
-    if (name === 'main') return this;
+    if (name === 'main')
+      return {
+        exec: (request, signal) => this.exec(request, signal),
+        downloadFile: (...copy) => this.downloadFile(...copy),
+        downloadDir: (...copy) => this.downloadDir(...copy),
+        stop: async () => this.#machine.sandboxes.get(this.name)?.stopMain(),
+      };
     const service = this.#machine.sandboxes.get(this.name)?.services.get(name);
     if (service === undefined)
       throw new RolloutError('SERVICE_UNSUPPORTED', `there is no service ${name}`, {

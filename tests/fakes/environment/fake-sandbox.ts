@@ -84,9 +84,14 @@ export class FakeSandbox {
     }
   }
 
-  stop(): void {
+  /** The sandbox itself; its services run on. */
+  stopMain(): void {
     this.#isRunning = false;
     this.processes.clear();
+  }
+
+  stop(): void {
+    this.stopMain();
     for (const service of this.services.values()) service.stop();
   }
 
