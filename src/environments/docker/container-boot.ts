@@ -9,7 +9,7 @@ import type { DockerParts } from './docker-parts.ts';
 import { createdId } from './engine/engine-answers.ts';
 import { EngineError, engineFailure } from './engine/engine-error.ts';
 import type { ImageRequest } from './images/docker-images.ts';
-import { planNetwork, type NetworkPlan } from './network/network-plan.ts';
+import { needsChange, planNetwork, type NetworkPlan } from './network/network-plan.ts';
 import { SandboxNetwork } from './network/sandbox-network.ts';
 import type { SandboxBoot } from './sandbox-boot.ts';
 
@@ -84,12 +84,7 @@ export class ContainerBoot implements SandboxBoot {
 
   async setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.#plan.kind !== 'own') {
-      if (policy.mode === this.#spec.network.mode && policy.mode !== 'allowlist') return;
-      throw unprepared();
-    }
-    if (policy.mode === 'allowlist' && !this.#plan.wantsProxy) throw unprepared();
-    if (policy.mode === 'public' && !this.#plan.hasPublicPhase) throw unprepared();
+    if (!needsChange(this.#plan, this.#spec.network, policy)) return;
     // Narrowing comes first, widening last: in between the sandbox has less, never more.
     if (policy.mode !== 'public') await this.#leave();
     this.#network?.setPolicy(policy);
@@ -217,14 +212,6 @@ function startFailure(error: unknown, what: string): RolloutError {
 function isRuntimeHiccup(error: EngineError): boolean {
   return (
     error.status === 500 && /broken pipe|connection reset|context deadline/i.test(error.message)
-  );
-}
-
-export function unprepared(): RolloutError {
-  return new RolloutError(
-    'CAPABILITY_UNSUPPORTED',
-    'the sandbox was not prepared for this network policy',
-    { phase: 'environment', remedy: 'Name every later policy when the sandbox is made.' },
   );
 }
 

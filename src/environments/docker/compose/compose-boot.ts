@@ -5,12 +5,12 @@ import { RolloutError } from '../../../core/errors.ts';
 import type { NetworkPolicy } from '../../../wire/network-policy.ts';
 import type { EnvironmentSpec, ImageSource } from '../../environment.ts';
 import { caVariables } from '../../shared/extra-ca.ts';
-import { putCertificates, unprepared } from '../container-boot.ts';
+import { putCertificates } from '../container-boot.ts';
 import type { DockerParts } from '../docker-parts.ts';
 import { containerList } from '../engine/engine-answers.ts';
 import { engineFailure } from '../engine/engine-error.ts';
 import type { ImageRequest } from '../images/docker-images.ts';
-import { planNetwork, type NetworkPlan } from '../network/network-plan.ts';
+import { needsChange, planNetwork, type NetworkPlan } from '../network/network-plan.ts';
 import { SandboxNetwork } from '../network/sandbox-network.ts';
 import { keepAliveCommand } from '../processes/process-control.ts';
 import { engineLabels, labelKeys } from '../sandbox-names.ts';
@@ -109,12 +109,8 @@ export class ComposeBoot implements SandboxBoot {
 
   async setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.#plan.kind !== 'own') {
-      if (policy.mode === this.#spec.network.mode && policy.mode !== 'allowlist') return;
-      throw unprepared();
-    }
-    if (policy.mode === 'allowlist' && !this.#plan.wantsProxy) throw unprepared();
-    if (policy.mode === 'public' && !this.#plan.hasPublicPhase) throw unprepared();
+    if (!needsChange(this.#plan, this.#spec.network, policy)) return;
+    // Narrowing comes first, widening last: in between the sandbox has less, never more.
     if (policy.mode !== 'public') await this.#leave();
     this.#network?.setPolicy(policy);
     if (policy.mode === 'public') await this.#join();

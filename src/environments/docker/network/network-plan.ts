@@ -1,3 +1,5 @@
+import { RolloutError } from '../../../core/errors.ts';
+import type { NetworkPolicy } from '../../../wire/network-policy.ts';
 import type { EnvironmentSpec } from '../../environment.ts';
 
 /**
@@ -27,4 +29,34 @@ export function planNetwork(
     wantsProxy: modes.has('allowlist'),
     hasPublicPhase: modes.has('public'),
   };
+}
+
+/**
+ * Whether a later policy changes anything on a network that was planned so, `first` being the policy of its start.
+ * CAPABILITY_UNSUPPORTED when the plan did not reckon with it.
+ */
+export function needsChange(
+  plan: NetworkPlan,
+  first: NetworkPolicy,
+  policy: NetworkPolicy,
+): boolean {
+  if (plan.kind !== 'own') {
+    if (policy.mode === first.mode && policy.mode !== 'allowlist') return false;
+    throw unprepared();
+  }
+  if (policy.mode === 'allowlist' && !plan.wantsProxy) throw unprepared();
+  if (policy.mode === 'public' && !plan.hasPublicPhase) throw unprepared();
+  return true;
+}
+
+function unprepared(): RolloutError {
+  return new RolloutError(
+    'CAPABILITY_UNSUPPORTED',
+    'the sandbox was not prepared for this network policy',
+    {
+      phase: 'environment',
+      field: 'environment.network_mode',
+      remedy: 'Name every later policy when the sandbox is made.',
+    },
+  );
 }

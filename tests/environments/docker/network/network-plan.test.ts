@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planNetwork } from '../../../../src/environments/docker/network/network-plan.ts';
+import {
+  needsChange,
+  planNetwork,
+} from '../../../../src/environments/docker/network/network-plan.ts';
 import type { NetworkPolicy } from '../../../../src/wire/network-policy.ts';
 
 const open: NetworkPolicy = { mode: 'public' };
@@ -26,4 +29,20 @@ for (const [title, network, laterNetworks, hostEndpoint, plan] of [
 ] as const)
   test(`${title} is planned as ${JSON.stringify(plan)}`, () => {
     assert.deepEqual(planNetwork({ network, laterNetworks, hostEndpoint }), plan);
+  });
+
+for (const [title, network, laterNetworks, policy, expected] of [
+  ['public stays public', open, [], open, false],
+  ['none stays none', closed, [], closed, false],
+  ['public to an unplanned none', open, [], closed, 'refused'],
+  ['none to a planned list', closed, [listed], listed, true],
+  ['public to an unplanned list', open, [closed], listed, 'refused'],
+  ['a list to an unplanned public', listed, [], open, 'refused'],
+  ['a list to another list', listed, [], { mode: 'allowlist', hosts: [] }, true],
+] as const)
+  test(`${title}: ${String(expected)}`, () => {
+    const plan = planNetwork({ network, laterNetworks, hostEndpoint: null });
+    const change = (): boolean => needsChange(plan, network, policy);
+    if (expected === 'refused') assert.throws(change, { code: 'CAPABILITY_UNSUPPORTED' });
+    else assert.equal(change(), expected);
   });
