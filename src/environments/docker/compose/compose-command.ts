@@ -75,7 +75,11 @@ export function runCompose(command: readonly string[], run: ComposeRun): Promise
     let killTimer: NodeJS.Timeout | undefined;
     const stop = (): void => {
       child.kill('SIGTERM');
-      killTimer = setTimeout(() => child.kill('SIGKILL'), killGraceMs);
+      killTimer = setTimeout(() => {
+        child.kill('SIGKILL');
+        child.stdout.destroy(); // programs that it started may hold the pipes for longer
+        child.stderr.destroy();
+      }, killGraceMs);
     };
     run.signal.addEventListener('abort', stop, { once: true });
     if (run.signal.aborted) stop();
