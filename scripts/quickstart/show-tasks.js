@@ -62,7 +62,8 @@ async function main(environment) {
   for (const { agent, path, name } of jobs) {
     await slipwayRun([
       ...['--path', path, '--agent', agent, '--env', environment],
-      ...['--jobs-dir', jobsDir, '--job-name', name],
+      // The bundled tasks' variables have defaults: nothing to ask the person who wanted one command.
+      ...['--jobs-dir', jobsDir, '--job-name', name, '--yes'],
     ]);
     console.log('');
     const trials = trialsOf(name);

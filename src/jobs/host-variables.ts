@@ -8,8 +8,8 @@ export interface VariableUse {
   readonly name: string;
   /** `environment.env.TOKEN`. */
   readonly field: string;
-  /** Set on the host, or with a default of its own. */
-  readonly isKnown: boolean;
+  /** Where its value comes from: the host first, else the default that the template gives. */
+  readonly state: 'set' | 'default' | 'missing';
 }
 
 /** What the task's trials of this job will ask for: the verifier's part when it runs, the solution's for the oracle, less what the job sets itself. */
@@ -19,7 +19,7 @@ export function hostVariableUses(task: Task, job: JobConfig, host: HostVariables
     .map(({ variable, hasDefault, field }) => ({
       name: variable,
       field,
-      isKnown: hasDefault || host[variable] !== undefined,
+      state: host[variable] !== undefined ? 'set' : hasDefault ? 'default' : 'missing',
     }));
 }
 

@@ -42,7 +42,8 @@ function taskToml(name: string): string {
 const instruction = `Count the lines of \`/app/notes.txt\` and write the number, nothing else, to \`/app/answer.txt\`.
 `;
 
-const dockerfile = `FROM ubuntu:24.04
+/** The image that set-up makes where no registry answers, so that a new task runs wherever the bundled ones do. */
+const dockerfile = `FROM debian:bookworm-slim
 WORKDIR /app
 COPY notes.txt /app/notes.txt
 `;

@@ -131,7 +131,7 @@ test('a declined confirmation runs nothing and leaves no job', async () => {
       observe: () => undefined,
       note: () => undefined,
       confirmVariables: (uses) => {
-        asked.push(...uses.map(({ name, field, isKnown }) => `${name} ${field} ${isKnown}`));
+        asked.push(...uses.map(({ name, field, state }) => `${name} ${field} ${state}`));
         return Promise.resolve(false);
       },
       signal: never,
@@ -139,7 +139,7 @@ test('a declined confirmation runs nothing and leaves no job', async () => {
     fixture.ports,
   );
   assert.equal(outcome, null);
-  assert.deepEqual(asked, ['B environment.env.A true']);
+  assert.deepEqual(asked, ['B environment.env.A default']);
   assert.ok(!(await readdir(fixture.root)).includes('jobs'));
   await nothingLeft(fixture);
 });

@@ -37,14 +37,14 @@ test('every table of a task is looked at, the environment of the verifier too', 
   assert.deepEqual(
     hostVariableUses(task, jobConfig({ agents: [{ name: 'oracle' }] }), { OF_ENVIRONMENT: '' }),
     [
-      { name: 'OF_ENVIRONMENT', field: 'environment.env.SHARED', isKnown: true },
-      { name: 'OF_VERIFIER', field: 'verifier.env.JUDGE', isKnown: true },
+      { name: 'OF_ENVIRONMENT', field: 'environment.env.SHARED', state: 'set' },
+      { name: 'OF_VERIFIER', field: 'verifier.env.JUDGE', state: 'default' },
       {
         name: 'OF_VERIFIER_ENVIRONMENT',
         field: 'verifier.environment.env.INNER',
-        isKnown: false,
+        state: 'missing',
       },
-      { name: 'OF_SOLUTION', field: 'solution.env.ANSWER', isKnown: false },
+      { name: 'OF_SOLUTION', field: 'solution.env.ANSWER', state: 'missing' },
     ],
   );
 });

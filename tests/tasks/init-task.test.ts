@@ -24,7 +24,7 @@ describe('a new task', () => {
     for (const script of ['solution/solve.sh', 'tests/test.sh'])
       assert.equal((await stat(path.join(dir, script))).mode & 0o111, 0o111);
     const dockerfile = await readFile(path.join(dir, 'environment/Dockerfile'), 'utf8');
-    assert.match(dockerfile, /^FROM ubuntu:24\.04\nWORKDIR \/app\n/);
+    assert.match(dockerfile, /^FROM debian:bookworm-slim\nWORKDIR \/app\n/);
   });
 
   it('of a plain name is no package', async () => {

@@ -122,7 +122,7 @@ async function confirmVariables(
   { terminal, signal }: CommandScope,
   uses: readonly VariableUse[],
 ): Promise<boolean> {
-  const rows = uses.map(({ name, field, isKnown }) => [name, field, isKnown ? 'set' : 'missing']);
+  const rows = uses.map(({ name, field, state }) => [name, field, state]);
   const table = renderTable(['host variable', 'used as', 'state'], rows);
   const question = `${table}\nThe tasks use these variables. Proceed? (Y/n) `;
   const answer = await terminal.ask(question, signal);
