@@ -238,7 +238,7 @@ export interface Environment {
   /** Replaces the network policy. CAPABILITY_UNSUPPORTED unless `dynamicNetworkPolicy`. Connections that the new policy forbids end. */
   setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void>;
 
-  /** Side services; null or `main` = the sandbox itself. SERVICE_UNSUPPORTED without `compose`. Runs as `sh -c`, with no default cwd or user. */
+  /** Side services; `main` = the sandbox itself, whose `stop` leaves the others running. SERVICE_UNSUPPORTED without `compose`. Runs as `sh -c`, with no default cwd or user. */
   service(name: string): ServiceAccess;
 
   /** Ends all processes, keeps the files: downloads still work, `exec` rejects with ENVIRONMENT_LOST. Idempotent. */

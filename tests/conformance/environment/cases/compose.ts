@@ -96,6 +96,26 @@ export const composeCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: 'compose.main-stops-alone',
+    title: 'when the sandbox itself is stopped its services run on, and its files can be copied',
+    needs: 'compose',
+    limitMs: 120_000,
+    async run(bench) {
+      const { folder, signal } = bench;
+      const environment = await bench.start({
+        image: await composeImage(bench),
+        network: { mode: 'public' },
+      });
+      assert.equal(await output(environment, 'echo kept > /kept', signal), '');
+      await environment.service('main').stop(signal);
+      const side = environment.service('side');
+      const { stdout } = await side.exec({ command: 'echo alive' }, signal);
+      assert.equal(stdout, 'alive\n');
+      await environment.downloadFile('/kept', join(folder, 'kept'), signal);
+      assert.equal(await readFile(join(folder, 'kept'), 'utf8'), 'kept\n');
+    },
+  },
+  {
     id: 'compose.destroy-by-name',
     title: 'another process removes a sandbox with side services by its name, all of them',
     needs: 'compose',
