@@ -9,6 +9,7 @@ import type {
   EnvironmentProvider,
   EnvironmentSpec,
 } from '../../../src/environments/environment.ts';
+import { environmentSpec } from '../../fakes/environment/environment-spec.ts';
 import type { CaseBench, ConformanceAdapter, ConformanceCase } from './adapter.ts';
 import { shellProbes } from './probes.ts';
 
@@ -99,8 +100,7 @@ export class SuiteBench implements AsyncDisposable {
 
   #spec(overrides: Partial<EnvironmentSpec>): EnvironmentSpec {
     const adapter = this.#adapter;
-    return {
-      name: `${this.#prefix}${randomUUID().slice(0, 13)}`,
+    return environmentSpec(`${this.#prefix}${randomUUID().slice(0, 13)}`, {
       labels: {
         storeId: 'conformance',
         runId: 'conformance-run',
@@ -108,17 +108,10 @@ export class SuiteBench implements AsyncDisposable {
         expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
       },
       image: { kind: 'prebuilt', reference: adapter.image },
-      forceBuild: false,
-      workdir: null,
-      env: {},
-      limits: { cpus: null, memoryMb: null, storageMb: null, pids: null },
       network: { mode: 'no-network' },
-      laterNetworks: [],
-      hostEndpoint: null,
-      extraCaBundle: null,
       ...adapter.specDefaults,
       ...overrides,
-    };
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

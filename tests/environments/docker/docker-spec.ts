@@ -1,12 +1,12 @@
 import { lowerId } from '../../../src/core/ids.ts';
 import type { EnvironmentSpec } from '../../../src/environments/environment.ts';
+import { environmentSpec } from '../../fakes/environment/environment-spec.ts';
 
 export const baseImage = 'debian:bookworm-slim';
 
 /** A spec for tests of the docker environment: a plain sandbox without a network. */
 export function dockerSpec(overrides: Partial<EnvironmentSpec> = {}): EnvironmentSpec {
-  return {
-    name: `docker-test-${lowerId(10)}`,
+  return environmentSpec(`docker-test-${lowerId(10)}`, {
     labels: {
       storeId: 'docker-tests',
       runId: 'docker-tests-run',
@@ -14,14 +14,7 @@ export function dockerSpec(overrides: Partial<EnvironmentSpec> = {}): Environmen
       expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
     },
     image: { kind: 'prebuilt', reference: baseImage },
-    forceBuild: false,
-    workdir: null,
-    env: {},
-    limits: { cpus: null, memoryMb: null, storageMb: null, pids: null },
     network: { mode: 'no-network' },
-    laterNetworks: [],
-    hostEndpoint: null,
-    extraCaBundle: null,
     ...overrides,
-  };
+  });
 }

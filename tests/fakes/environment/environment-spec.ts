@@ -1,6 +1,6 @@
 import type { EnvironmentSpec } from '../../../src/environments/environment.ts';
 
-/** A spec that every fake machine can start. */
+/** A plain sandbox without limits, as any environment can start it; what a test is about goes into `overrides`. */
 export function environmentSpec(
   name: string,
   overrides: Partial<EnvironmentSpec> = {},
