@@ -37,8 +37,23 @@ async function runOne(file, reporter) {
   try {
     const path = join(repositoryDir, file);
     const events = run({ files: [path], cwd: repositoryDir, signal: limit.signal });
-    for await (const event of events) reporter.see(event);
+    for await (const event of events) reporter.see(ofFile(event, path));
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * A test that another file registers, as a suite shared by several adapters does, belongs to the file that was run.
+ *
+ * @param {import('node:test/reporters').TestEvent} event
+ * @param {string} file
+ * @returns {import('node:test/reporters').TestEvent}
+ */
+function ofFile(event, file) {
+  if (!event.data || !('file' in event.data) || event.data.file === undefined) return event;
+  return /** @type {import('node:test/reporters').TestEvent} */ ({
+    ...event,
+    data: { ...event.data, file },
+  });
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { leftovers, machineState } from '../support/machine-state.ts';
 import { runLeavesNothing } from './run-leaves-nothing.ts';
@@ -20,8 +21,9 @@ describe('a run of bundled tasks', () => {
 
 it('control: the counting sees a process of ours that was left', async () => {
   const before = await machineState({ stateDirs: [] });
-  const child = spawn('sh', ['-c', 'exec -a slipway-left sleep 30; sleep 30 # slipway-left']);
+  const child = spawn('sh', ['-c', 'echo ready; sleep 30; : slipway-left']);
   try {
+    await once(child.stdout, 'data');
     const after = await machineState({ stateDirs: [] });
     assert.ok(leftovers(before, after).some((line) => line.includes(`${child.pid ?? 'none'} `)));
   } finally {

@@ -1,7 +1,8 @@
 /** Runs bundled tasks several times over and compares rewards with what the tasks promise, and the machine with what it was before. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { readMachine } from '../../src/config/machine.ts';
 import { readExpectations } from '../../scripts/quickstart/expectations.js';
 import { counts, lastingLeftovers, machineState } from '../support/machine-state.ts';
 import { bundledTasksDir, slipwayRun, type RunDocument } from '../support/slipway-cli.ts';
@@ -24,7 +25,7 @@ export async function runLeavesNothing(options: {
   const root = await mkdtemp(path.join(os.tmpdir(), 'leaves-nothing-'));
   const stateDir = path.join(root, 'state');
   try {
-    await warmImages(options.environment, root);
+    const cacheDir = await coldCache(root);
     const before = await machineState({ stateDirs: [stateDir] });
     const only = (options.tasks ?? []).flatMap((task) => ['-i', task]);
     const document = await slipwayRun(
@@ -33,7 +34,7 @@ export async function runLeavesNothing(options: {
         ...['-k', String(options.attempts), '-n', String(options.concurrency)],
         ...['-o', path.join(root, 'jobs'), '--job-name', 'leaves-nothing'],
       ],
-      { stateDir },
+      { stateDir, variables: { SLIPWAY_CACHE_DIR: cacheDir } },
     );
     const { left, after } = await lastingLeftovers(before, {
       stateDirs: [stateDir],
@@ -50,15 +51,14 @@ export async function runLeavesNothing(options: {
   }
 }
 
-/** The first sandbox on a machine makes what later ones share (parent cgroups, image layers): that is no leftover of a run. */
-async function warmImages(environment: string, root: string): Promise<void> {
-  await slipwayRun(
-    [
-      ...['-p', path.join(bundledTasksDir, 'file-answer'), '-a', 'oracle', '-e', environment],
-      ...['-o', path.join(root, 'jobs'), '--job-name', 'warm'],
-    ],
-    { stateDir: path.join(root, 'warm-state') },
-  );
+/** A cache that has only the base image, so that what the first pull, unpacking or build leaves is counted too. */
+async function coldCache(root: string): Promise<string> {
+  const cacheDir = path.join(root, 'cache');
+  await mkdir(cacheDir);
+  const own = readMachine(process.env, root).cacheDir;
+  for (const part of ['base-images', 'docker-config'])
+    await symlink(path.join(own, part), path.join(cacheDir, part));
+  return cacheDir;
 }
 
 function wrongRewards(

@@ -149,10 +149,12 @@ export class Buildah {
   ): Promise<HostCommandResult> {
     if (this.#program === null) throw missing();
     await (this.#prepared ??= this.#prepare());
+    const [file, ...before] = [...privateMounts, this.#program];
     return runHostCommand(
       {
-        file: this.#program,
+        file,
         args: [
+          ...before,
           ...['--root', path.join(this.#dir, 'storage'), '--runroot', path.join(this.#dir, 'run')],
           ...['--registries-conf', path.join(this.#dir, 'registries.conf')],
           ...withPolicy(args, path.join(this.#dir, 'policy.json')),
@@ -198,6 +200,13 @@ export class Buildah {
     );
   }
 }
+
+/**
+ * As root buildah mounts its storage onto itself and leaves that mount when it ends; in a mount namespace of its own it ends with it. A plain
+ * user's buildah makes such a namespace itself.
+ */
+const privateMounts: readonly string[] =
+  process.getuid?.() === 0 ? ['unshare', '--mount', '--propagation', 'private'] : [];
 
 const settings = {
   'registries.conf':
