@@ -4,7 +4,7 @@
  * there are no other users; there is no system call filter and there are no limits.
  */
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
@@ -117,7 +117,7 @@ export class NamespaceRuntime implements SandboxRuntime {
       'nsenter',
       [
         ...['--target', initPid, '--user', '--preserve-credentials', '--mount', '--pid', '--ipc'],
-        ...['--uts', '--net', '--root', '--wd'],
+        ...['--uts', ...(sharesOurNetwork(initPid) ? [] : ['--net']), '--root', '--wd'],
         ...['/bin/sh', '-c', script, 'slipway', sandboxProcess.cwd, ...sandboxProcess.args],
       ],
       {
@@ -147,6 +147,11 @@ export class NamespaceRuntime implements SandboxRuntime {
       },
     };
   }
+}
+
+/** Nobody may enter the network of the host, not even from there, once in a user namespace that does not own it. */
+function sharesOurNetwork(pid: string): boolean {
+  return readlinkSync(`/proc/${pid}/ns/net`) === readlinkSync('/proc/self/ns/net');
 }
 
 async function mountRoot({ folder, image }: SandboxPlan, signal: AbortSignal): Promise<void> {
