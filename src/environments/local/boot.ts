@@ -13,6 +13,7 @@ import { SandboxNetwork } from './network/sandbox-network.ts';
 import { makePrivateDir, type CompiledLocalOptions } from './options.ts';
 import { childPids, readProcess } from './processes/process-table.ts';
 import { SandboxProcesses } from './processes/sandbox-processes.ts';
+import { TracedProcesses } from './processes/traced-processes.ts';
 import { Sandbox } from './sandbox.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
 import { hostnameOf, ociSandbox } from './sandbox-plan.ts';
@@ -61,9 +62,11 @@ export async function bootSandbox(request: BootRequest, signal: AbortSignal): Pr
     initPid,
     network,
     rootOutlivesInit: machine.runtime.abilities.rootOutlivesInit,
+    hasOwnRoot: machine.runtime.abilities.ownRoot,
     processes: new SandboxProcesses(initPid, {
       cgroup: machine.cgroups?.group(spec.name) ?? null,
       hasNamespace: machine.runtime.abilities.pidNamespace,
+      traced: machine.runtime.abilities.tracer ? new TracedProcesses(folder) : null,
     }),
     commands: { spec, image, folder, runtime: machine.runtime, extraCaBundle },
   });

@@ -34,7 +34,7 @@ export interface CompiledLocalOptions {
   readonly cacheDir: string;
   /** Folder of archives that stand in for base images where no registry answers; null = none. */
   readonly imageArchivesDir: string | null;
-  /** `auto`: runc, else crun, else unshare as weaker isolation. `process` only when {@link isUnsandboxedAllowed}. */
+  /** `auto`: runc, else crun, else unshare as weaker isolation, else plain processes, which run only when {@link isUnsandboxedAllowed}. */
   readonly runtime: LocalRuntimeName;
   readonly isUnsandboxedAllowed: boolean;
   /** `isolated`: a public sandbox has its own network and ports. `host`: it shares the host's. */

@@ -13,6 +13,7 @@ import type { CompiledLocalOptions, LocalRuntimeName } from './options.ts';
 import { OciRuntime } from './runtime/oci-runtime.ts';
 import { mountEnvironment } from './runtime/overlay.ts';
 import { NamespaceRuntime } from './runtime/namespace-runtime.ts';
+import { findProcessRuntime } from './runtime/process-probe.ts';
 import type { SandboxRuntime } from './runtime/runtime.ts';
 
 export interface PreflightRequest {
@@ -39,8 +40,10 @@ export async function inspectMachine(
     runtime,
     cgroups: abilities === null ? null : request.cgroups,
     userNetworkLack,
-    initProgram:
-      initPrograms.map((name) => findProgram(name)).find((file) => file !== null) ?? null,
+    // An init that is not process 1 would collect nobody's orphans.
+    initProgram: runtime.abilities.pidNamespace
+      ? (initPrograms.map((name) => findProgram(name)).find((file) => file !== null) ?? null)
+      : null,
     capabilities: capabilitiesOf(runtime, {
       abilities,
       hasUserNetwork: userNetworkLack === null,
@@ -94,9 +97,11 @@ async function chooseRuntime(
   request: PreflightRequest,
   signal: AbortSignal,
 ): Promise<SandboxRuntime> {
-  const wanted = request.options.runtime;
+  const { runtime: wanted, isUnsandboxedAllowed } = request.options;
   const order: readonly Exclude<LocalRuntimeName, 'auto'>[] =
-    wanted === 'auto' ? ['runc', 'crun', 'unshare'] : [wanted];
+    wanted !== 'auto'
+      ? [wanted]
+      : ['runc', 'crun', 'unshare', ...(isUnsandboxedAllowed ? (['process'] as const) : [])];
   const reasons: string[] = [];
   for (const name of order) {
     const found = await find(name, request, signal);
@@ -106,8 +111,17 @@ async function chooseRuntime(
   throw new RolloutError('ENVIRONMENT_UNAVAILABLE', `no sandbox runtime: ${reasons.join('; ')}`, {
     phase: 'environment',
     field: 'environment.type',
-    remedy: 'Install one (`sudo apt-get install runc`), or use `--env docker`.',
+    remedy: remedyOf(isUnsandboxedAllowed),
   });
+}
+
+/** A sandbox is asked for first; plain processes are named as the way without one. */
+function remedyOf(isUnsandboxedAllowed: boolean): string {
+  const sandboxed =
+    'Install a sandbox runtime (`sudo apt-get install runc`), or use `--env docker`.';
+  return isUnsandboxedAllowed
+    ? `${sandboxed} Plain processes need \`sudo apt-get install proot\`.`
+    : `${sandboxed} For tasks and agents that are trusted with this machine: \`--allow-unsandboxed\` runs plain processes without isolation.`;
 }
 
 async function find(
@@ -117,7 +131,7 @@ async function find(
 ): Promise<Found> {
   if (name === 'runc' || name === 'crun') return findOci(name, request, signal);
   if (name === 'unshare') return findNamespaces(request, signal);
-  return { missing: 'a task needs a root folder of its own, which plain processes do not have' };
+  return findProcessRuntime(request.options.cacheDir, signal);
 }
 
 async function findOci(

@@ -1,5 +1,5 @@
 /**
- * Removes a sandbox by its name alone, whatever state it is in and whoever made it: its processes by cgroup and pid namespace, programs of
+ * Removes a sandbox by its name alone, whatever state it is in and whoever made it: its processes by cgroup, pid namespace and tracer, programs of
  * the host that serve it, its cgroup, the runtime's record, its mounts, its folder. Everything is looked at again afterwards; the
  * receipt names only what was found absent.
  */
@@ -17,6 +17,7 @@ import {
   pidNamespaceMembers,
   pidNamespaceOf,
 } from './processes/process-table.ts';
+import { TracedProcesses } from './processes/traced-processes.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
 
 export const defaultDestroyMs = 30_000;
@@ -26,7 +27,7 @@ const pollMs = 2;
 /** Programs that we start on the host for a sandbox, as `/proc/PID/comm` shows them (15 characters). */
 const ownPrograms = new Set([
   ...['runc', 'crun', 'sh', 'setpriv', 'nsenter', 'socat', 'slirp4netns', 'mount', 'umount'],
-  ...['mkfs.ext4', 'unshare', 'sleep', 'runc:[1:CHILD]', 'runc:[2:INIT]'],
+  ...['mkfs.ext4', 'unshare', 'sleep', 'runc:[1:CHILD]', 'runc:[2:INIT]', 'cp', 'perl', 'proot'],
 ]);
 
 /** ENVIRONMENT_DESTROY_FAILED names what is left at the deadline. */
@@ -39,11 +40,13 @@ export async function removeSandbox(
   using limit = new LinkedAbort([], { ms: deadlineMs, reason: () => new Error('deadline') });
   const { signal } = limit;
   const namespace = recordedNamespace(folder);
+  const traced = existsSync(folder.loader) ? new TracedProcesses(folder) : null;
   const rest: Record<string, () => boolean> = {
     process: () =>
       servingPids(folder).length === 0 &&
       (namespace === null || pidNamespaceMembers(namespace).length === 0) &&
-      (cgroup?.pids().length ?? 0) === 0,
+      (cgroup?.pids().length ?? 0) === 0 &&
+      (traced?.all().length ?? 0) === 0,
     cgroup: () => cgroup?.exists !== true,
     container: () => !existsSync(folder.runtimeState),
     network: () => namespace === null || pidNamespaceMembers(namespace).length === 0,
@@ -56,14 +59,14 @@ export async function removeSandbox(
   try {
     for (;;) {
       try {
-        await killAll(folder, { cgroup, namespace, signal });
+        await killAll(folder, { cgroup, namespace, traced, signal });
         cgroup?.remove();
         await unmount(folder, signal);
         await rm(folder.runtimeState, { recursive: true, force: true });
         // Only when nothing is mounted below it any more: a removal must not reach into an image.
         if (mountsBelow(folder.dir).length === 0) {
           await openToOwner(folder, signal);
-          await rm(folder.dir, { recursive: true, force: true, maxRetries: 3 });
+          await removeTree(folder.dir, signal);
         }
       } catch (error) {
         lastError = error;
@@ -91,13 +94,15 @@ async function killAll(
   options: {
     readonly cgroup: SandboxCgroup | null;
     readonly namespace: string | null;
+    readonly traced: TracedProcesses | null;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
-  const { cgroup, namespace, signal } = options;
+  const { cgroup, namespace, traced, signal } = options;
   const members = (): readonly number[] => [
     ...(cgroup?.pids() ?? []),
     ...(namespace === null ? [] : pidNamespaceMembers(namespace).map((row) => row.pid)),
+    ...(traced?.all() ?? []).map((row) => row.pid),
   ];
   for (;;) {
     const inside = members();
@@ -107,7 +112,9 @@ async function killAll(
     for (const pid of serving) killNow(pid);
     if (inside.length > 0 && cgroup?.killAll() !== true) {
       cgroup?.setFrozen(true);
+      traced?.setFrozen(true);
       for (const pid of members()) killNow(pid);
+      traced?.setFrozen(false);
       cgroup?.setFrozen(false);
     }
     await delay(pollMs);
@@ -130,8 +137,18 @@ function recordedNamespace(folder: SandboxFolder): string | null {
 
 /** The overlay and the sandbox's own root leave folders that nobody may enter, not even their owner unless that is root. */
 async function openToOwner(folder: SandboxFolder, signal: AbortSignal): Promise<void> {
-  if (process.getuid?.() === 0 || !existsSync(folder.disk)) return;
-  await runHostCommand({ file: 'chmod', args: ['-R', 'u+rwX', folder.disk] }, signal);
+  if (process.getuid?.() === 0 || !existsSync(folder.dir)) return;
+  await runHostCommand({ file: 'chmod', args: ['-R', 'u+rwX', folder.dir] }, signal);
+}
+
+/** The program goes down a tree folder by folder: what nests deeper than a path can name is nothing to it, and too much for Node. */
+async function removeTree(dir: string, signal: AbortSignal): Promise<void> {
+  try {
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENAMETOOLONG') throw error;
+    await runHostCommand({ file: 'rm', args: ['-rf', '--', dir] }, signal);
+  }
 }
 
 /** A reused pid is another process: the recorded init has the sandbox's own root as its root. */

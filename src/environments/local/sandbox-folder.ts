@@ -29,6 +29,10 @@ export class SandboxFolder {
   get runtimeLog(): string {
     return path.join(this.dir, 'runtime.log');
   }
+  /** The program that each process of a sandbox without namespaces runs first; absent in others. */
+  get loader(): string {
+    return path.join(this.dir, 'loader');
+  }
   /** Where the overlay is mounted: the sandbox's root as the host sees it. */
   get rootfs(): string {
     return path.join(this.dir, 'rootfs');

@@ -16,6 +16,8 @@ export interface SandboxParts {
   readonly processes: SandboxProcesses;
   readonly network: SandboxNetwork | null;
   readonly rootOutlivesInit: boolean;
+  /** The root is seen at `/proc/PID/root` of the init. */
+  readonly hasOwnRoot: boolean;
   readonly commands: Omit<SandboxCommandsOptions, 'isAlive' | 'rootPath' | 'networkVariables'>;
 }
 
@@ -29,11 +31,13 @@ export class Sandbox {
   /** The init and what the image's ENTRYPOINT had started before the first command. */
   readonly #ownKeys: ReadonlySet<string>;
   readonly #rootOutlivesInit: boolean;
+  readonly #hasOwnRoot: boolean;
   #isStopped = false;
 
   constructor(parts: SandboxParts) {
     this.network = parts.network;
     this.#rootOutlivesInit = parts.rootOutlivesInit;
+    this.#hasOwnRoot = parts.hasOwnRoot;
     this.#initPid = parts.initPid;
     this.#rootfs = parts.commands.folder.rootfs;
     this.#processes = parts.processes;
@@ -54,7 +58,7 @@ export class Sandbox {
 
   /** While it runs, the root as its own processes see it, mounts included; afterwards what is left of it on disk. */
   get rootPath(): string {
-    return this.#hasInit ? `/proc/${this.#initPid}/root` : this.#rootfs;
+    return this.#hasOwnRoot && this.#hasInit ? `/proc/${this.#initPid}/root` : this.#rootfs;
   }
 
   get #hasInit(): boolean {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { createHash, randomUUID } from 'node:crypto';
 import { systemClock } from '../../../src/core/clock.ts';
 import type { EnvironmentSpec } from '../../../src/environments/environment.ts';
+import { findProgram } from '../../../src/environments/local/host-command.ts';
 import { LocalProvider } from '../../../src/environments/local/local-provider.ts';
 import type { LocalOptions } from '../../../src/environments/local/options.ts';
 import { mountsBelow } from '../../../src/environments/local/removal.ts';
@@ -28,6 +29,16 @@ export function whyNoRunc(): string | null {
   } catch {
     return 'runc is not installed';
   }
+  return whyNoImage();
+}
+
+/** Why plain processes cannot be run here; null when they can. */
+export function whyNoProot(): string | null {
+  const absent = ['proot', 'perl'].find((name) => findProgram(name) === null);
+  return absent === undefined ? whyNoImage() : `${absent} is not installed`;
+}
+
+function whyNoImage(): string | null {
   return existsSync(imageArchivesDir) ? null : 'no base image (npm run setup)';
 }
 

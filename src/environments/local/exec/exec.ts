@@ -150,7 +150,7 @@ async function settleOutput(
 async function killCommand(running: SandboxCommand): Promise<void> {
   const pid = await running.hostPid();
   if (pid !== null) await killProcessTree(pid, killMs);
-  running.child.kill('SIGKILL');
+  running.release();
   running.child.unref();
 }
 

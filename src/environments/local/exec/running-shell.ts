@@ -8,18 +8,14 @@ const killMs = 3_000;
 
 /** A shell in a sandbox as a control channel wants it. */
 export function runningShell(running: SandboxCommand, name: string): RunningShell {
-  const { child, stdin, stdout, stderr } = running;
+  const { stdin, stdout, stderr } = running;
   if (stdin === null) throw new Error(`the control shell of ${name} has no input`);
   running.status.resume();
-  const ended = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve());
-    child.once('error', () => resolve());
-  });
   return {
     stdin,
     stdout,
     stderr,
-    ended,
+    ended: running.ended(),
     killTree: async (inner) => {
       const shell = await running.hostPid();
       const pid = shell === null ? null : hostPidOf(inner, shell);
@@ -28,7 +24,7 @@ export function runningShell(running: SandboxCommand, name: string): RunningShel
     kill: async () => {
       const shell = await running.hostPid();
       if (shell !== null) await killProcessTree(shell, killMs);
-      child.kill('SIGKILL');
+      running.release();
     },
   };
 }

@@ -76,9 +76,9 @@ export class SandboxCommands {
 
   /** Ends every program of the host that still carries a command. The commands themselves end with the sandbox. */
   abandon(): void {
-    for (const { child } of this.#open) {
-      child.kill('SIGKILL');
-      for (const stream of child.stdio) stream?.destroy();
+    for (const running of this.#open) {
+      running.release();
+      for (const stream of running.child.stdio) stream?.destroy();
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * The processes of one sandbox, found by its cgroup and by its pid namespace: neither setsid, nor a double fork, nor a cleared
- * environment leaves them. To kill, the cgroup is frozen first where it can be, so that a fork bomb stands still while it is shot.
+ * The processes of one sandbox, found by its cgroup, by its pid namespace and by their tracer: neither setsid, nor a double fork, nor a
+ * cleared environment leaves them. To kill, they are frozen first where they can be, so that a fork bomb stands still while it is shot.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
@@ -14,6 +14,7 @@ import {
   readProcess,
   type ProcessRow,
 } from './process-table.ts';
+import type { TracedProcesses } from './traced-processes.ts';
 
 const freezeMs = 200;
 const pollMs = 2;
@@ -21,12 +22,18 @@ const pollMs = 2;
 export class SandboxProcesses {
   readonly #cgroup: SandboxCgroup | null;
   readonly #namespace: string | null;
+  readonly #traced: TracedProcesses | null;
 
   /** @param options.hasNamespace False when the sandbox shares the host's pid namespace. */
   constructor(
     initPid: number,
-    options: { readonly cgroup: SandboxCgroup | null; readonly hasNamespace: boolean },
+    options: {
+      readonly cgroup: SandboxCgroup | null;
+      readonly hasNamespace: boolean;
+      readonly traced: TracedProcesses | null;
+    },
   ) {
+    this.#traced = options.traced;
     this.#cgroup = options.cgroup;
     const namespace = options.hasNamespace ? pidNamespaceOf(initPid) : null;
     this.#namespace = namespace === pidNamespaceOf(process.pid) ? null : namespace;
@@ -36,14 +43,16 @@ export class SandboxProcesses {
     return [
       ...(this.#cgroup === null ? [] : ['cgroup' as const]),
       ...(this.#namespace === null ? [] : ['pid-namespace' as const]),
+      ...(this.#traced === null ? [] : ['tracer' as const]),
     ];
   }
 
-  /** Living processes, by either way of looking. */
+  /** Living processes, by every way of looking. */
   all(): readonly ProcessRow[] {
     const rows = new Map<number, ProcessRow>();
     for (const row of this.#namespace === null ? [] : pidNamespaceMembers(this.#namespace))
       rows.set(row.pid, row);
+    for (const row of this.#traced?.all() ?? []) rows.set(row.pid, row);
     for (const pid of this.#cgroup?.pids() ?? []) {
       const row = rows.get(pid) ?? readProcess(pid);
       if (row !== null && !row.isEnded) rows.set(pid, row);
@@ -83,12 +92,14 @@ export class SandboxProcesses {
     if (this.#outside(keep).length === 0) return [];
     const cgroup = this.#cgroup;
     try {
+      this.#traced?.setFrozen(true);
       if (cgroup?.setFrozen(true) === true) await waitFrozen(cgroup);
       const victims = this.#outside(keep);
       for (const row of victims) killNow(row.pid);
       return victims;
     } finally {
       cgroup?.setFrozen(false);
+      this.#traced?.setFrozen(false);
     }
   }
 

@@ -8,7 +8,6 @@ import { closeSync, openSync, readFileSync, readlinkSync, writeFileSync } from '
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
-import { shellQuote } from '../../shared/shell-quote.ts';
 import { runHostCommand, hostSearchPath } from '../host-command.ts';
 import { untilReady } from '../network/user-network.ts';
 import { childPids } from '../processes/process-table.ts';
@@ -23,8 +22,8 @@ import {
   type SandboxPlan,
   type SandboxRuntime,
 } from './runtime.ts';
+import { variablesScript } from './variables-script.ts';
 
-const variableName = /^[A-Za-z_]\w*$/;
 const enterMs = 3_000;
 
 export class NamespaceRuntime implements SandboxRuntime {
@@ -39,6 +38,8 @@ export class NamespaceRuntime implements SandboxRuntime {
       cgroups: false,
       network: true,
       pidNamespace: true,
+      ownRoot: true,
+      tracer: false,
       users: false,
       // Only root can mount a limited disk, and a root that is mounted outside outlives the sandbox's processes.
       diskQuota: options.isRoot,
@@ -166,15 +167,6 @@ async function mountRoot({ folder, image }: SandboxPlan, signal: AbortSignal): P
     signal,
   );
   if (result.exitCode !== 0) throw startFailed(folder, new Error(result.stderr.trim()));
-}
-
-/** Names that no shell can export are left out. */
-function variablesScript(assignments: readonly string[]): string {
-  return assignments
-    .map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)] as const)
-    .filter(([name]) => variableName.test(name))
-    .map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
-    .join('');
 }
 
 function startFailed(folder: SandboxFolder, cause: unknown): RolloutError {

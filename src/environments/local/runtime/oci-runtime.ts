@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
-import { hostSearchPath, runHostCommand } from '../host-command.ts';
+import { hostSearchPath, runHostCommand, type HostCommandResult } from '../host-command.ts';
 import type { SandboxFolder } from '../sandbox-folder.ts';
 import { ociConfig, ociProcess, type SandboxProcess } from './oci-config.ts';
 import { mountEnvironment, overlayOptions, volatileOption } from './overlay.ts';
@@ -22,7 +22,7 @@ import {
  * sandbox's folder on its command line, by which the cleaning up finds it.
  */
 const startScript =
-  'mount -t overlay -o "$1" overlay "$2" || exit 90; log=$3; shift 3; exec "$@" >>"$log" 2>&1 </dev/null';
+  '[ -z "$1" ] || mount -t overlay -o "$1" overlay "$2" || exit 90; log=$3; shift 3; exec "$@" >>"$log" 2>&1 </dev/null';
 const mountFailed = 90;
 
 const pidFileMs = 3_000;
@@ -47,6 +47,8 @@ export class OciRuntime implements SandboxRuntime {
       cgroups: true,
       network: true,
       pidNamespace: true,
+      ownRoot: true,
+      tracer: false,
       users: true,
       diskQuota: true,
       rootOutlivesInit: true,
@@ -59,23 +61,50 @@ export class OciRuntime implements SandboxRuntime {
   async start({ folder, image, sandbox }: SandboxPlan, signal: AbortSignal): Promise<number> {
     writeFileSync(folder.config, JSON.stringify(ociConfig(sandbox)), { mode: 0o600 });
     mkdirSync(folder.runtimeRoot, { recursive: true, mode: 0o700 });
-    const args = [
-      ...['-c', startScript, 'slipway'],
-      ...[overlayOptions(folder, image, volatileOption()), folder.rootfs, folder.initLog],
-      ...[...this.#argv, '--root', folder.runtimeRoot, '--log', folder.runtimeLog, 'run'],
-      ...['--detach', '--bundle', folder.dir, '--pid-file', folder.initPid, folder.name],
-    ];
-    const result = await runHostCommand(
-      {
+    const launch = (overlay: string): Promise<HostCommandResult> =>
+      this.#runtime(folder, signal, {
         file: 'sh',
-        args,
+        before: ['-c', startScript, 'slipway', overlay, folder.rootfs, folder.initLog],
+        after: [
+          ...['run', '--detach', '--bundle', folder.dir],
+          ...['--pid-file', folder.initPid, folder.name],
+        ],
         cwd: image.layersDir,
-        environment: { PATH: hostSearchPath(), ...mountEnvironment },
-      },
-      signal,
-    );
+      });
+    let result = await launch(overlayOptions(folder, image, volatileOption()));
+    if (isInitLost(folder, result)) {
+      await this.#runtime(folder, signal, {
+        before: [],
+        after: ['delete', '--force', folder.name],
+      });
+      result = await launch('');
+    }
     if (result.exitCode !== 0) throw startFailed(folder, result);
     return Number(readFileSync(folder.initPid, 'utf8'));
+  }
+
+  /** Runs the runtime, or a program that becomes it: `before`, the runtime's own words, `after`. */
+  async #runtime(
+    folder: SandboxFolder,
+    signal: AbortSignal,
+    words: {
+      readonly file?: string;
+      readonly before: readonly string[];
+      readonly after: readonly string[];
+      readonly cwd?: string;
+    },
+  ): Promise<HostCommandResult> {
+    const own = [...this.#argv, '--root', folder.runtimeRoot, '--log', folder.runtimeLog];
+    const all = [
+      ...(words.file === undefined ? [] : [words.file]),
+      ...words.before,
+      ...own,
+      ...words.after,
+    ];
+    const [file = '', ...args] = all;
+    const environment = { PATH: hostSearchPath(), ...mountEnvironment };
+    const cwd = words.cwd === undefined ? {} : { cwd: words.cwd };
+    return await runHostCommand({ file, args, environment, ...cwd }, signal);
   }
 
   command(
@@ -136,6 +165,17 @@ function readPid(file: string): number | null {
   } catch {
     return null;
   }
+}
+
+/**
+ * On a loaded machine runc now and then loses the first process of a sandbox before anything of the image has run, and says so in one of
+ * these ways. Starting again is safe then, and works.
+ */
+const initLost = /read init-p|connection reset by peer|broken pipe|unexpected EOF|stopped process/;
+
+function isInitLost(folder: SandboxFolder, result: HostCommandResult): boolean {
+  if (result.exitCode === 0 || result.exitCode === mountFailed) return false;
+  return initLost.test(`${tail(folder.initLog)}\n${tail(folder.runtimeLog)}`);
 }
 
 function startFailed(

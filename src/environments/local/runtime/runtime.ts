@@ -16,6 +16,10 @@ export interface SandboxCommand {
   readonly status: Readable;
   /** Pid on the host of the command itself; null when it never began. Waits for a command that is just beginning. */
   hostPid(): Promise<number | null>;
+  /** Resolves when the command's own process has ended, or never began. Never rejects. */
+  ended(): Promise<void>;
+  /** Ends the program of the host that carries the command, which is dead or shall be. Idempotent. */
+  release(): void;
 }
 
 export interface SandboxPlan {
@@ -32,6 +36,10 @@ export interface RuntimeAbilities {
   readonly network: boolean;
   /** Has a pid namespace for each sandbox. */
   readonly pidNamespace: boolean;
+  /** Its processes have the sandbox's root as their own, so that `/proc/PID/root` leads there. */
+  readonly ownRoot: boolean;
+  /** Every process has a tracer by which it is found. */
+  readonly tracer: boolean;
   readonly users: boolean;
   readonly diskQuota: boolean;
   /** The files can still be read when no process of the sandbox is left. */
@@ -65,5 +73,14 @@ export function streamsOf(child: ChildProcess): Omit<SandboxCommand, 'hostPid'> 
   const status = child.stdio[3];
   if (stdout === null || stderr === null || !(status instanceof Readable))
     throw new Error('a command is started with pipes');
-  return { child, stdin, stdout, stderr, status };
+  const isEnded = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve()).once('error', () => resolve());
+  });
+  return {
+    ...{ child, stdin, stdout, stderr, status },
+    ended: () => isEnded,
+    release: () => {
+      child.kill('SIGKILL');
+    },
+  };
 }
