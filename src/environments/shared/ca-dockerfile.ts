@@ -1,14 +1,11 @@
-import { caAssignments, caFile } from '../../shared/extra-ca.ts';
-
-/** Name of the certificates in the build context. */
-export const caContextFile = '.slipway-ca-certificates.pem';
+import { caAssignments } from './extra-ca.ts';
 
 /**
- * A Dockerfile whose stages see extra CA certificates while they build. The engine's classic builder has neither secrets nor mounts, so
- * each stage gets the file, and build arguments for the variables: arguments are set for `RUN` and do not stay in the image.
- * What stays is one public file at the place where sandboxes have theirs.
+ * A Dockerfile whose stages find extra CA certificates while they build. Each stage gets build arguments for the variables: arguments
+ * are set for `RUN` and do not stay in the image. `before` are instructions for each stage that bring the file itself.
  */
-export function withCaCertificates(dockerfile: string): string {
+export function withCaCertificates(dockerfile: string, before: readonly string[] = []): string {
+  const insertion = [...before, ...caAssignments.map((assignment) => `ARG ${assignment}`)];
   const lines = dockerfile.split('\n');
   const result: string[] = [];
   let isContinued = false;
@@ -25,8 +22,3 @@ export function withCaCertificates(dockerfile: string): string {
   }
   return result.join('\n');
 }
-
-const insertion = [
-  `COPY ${caContextFile} ${caFile}`,
-  ...caAssignments.map((assignment) => `ARG ${assignment}`),
-];

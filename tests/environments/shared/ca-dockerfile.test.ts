@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withCaCertificates } from '../../../../src/environments/docker/images/ca-dockerfile.ts';
+import { withCaCertificates } from '../../../src/environments/shared/ca-dockerfile.ts';
 
 test('each stage gets the certificates right after its FROM, scratch and comments do not', () => {
   const text = [
@@ -15,7 +15,7 @@ test('each stage gets the certificates right after its FROM, scratch and comment
     'from debian:12',
     'RUN true',
   ].join('\n');
-  const shape = withCaCertificates(text)
+  const shape = withCaCertificates(text, ['COPY .slipway /x'])
     .split('\n')
     .map((line) => (line.startsWith('ARG SSL_CERT_FILE=') ? 'CA' : line))
     .filter(

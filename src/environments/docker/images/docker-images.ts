@@ -12,13 +12,13 @@ import { SingleFlight } from '../../../core/single-flight.ts';
 import { dockerfileBases } from '../../shared/dockerfile-bases.ts';
 import { ImageArchives } from '../../shared/image-archives.ts';
 import { NegativeCache } from '../../shared/negative-cache.ts';
-import { caBundle } from '../../shared/extra-ca.ts';
+import { withCaCertificates } from '../../shared/ca-dockerfile.ts';
+import { caBundle, caFile } from '../../shared/extra-ca.ts';
 import type { EngineClient } from '../engine/engine-client.ts';
 import { EngineError, engineFailure } from '../engine/engine-error.ts';
 import { readProgress } from '../engine/progress.ts';
 import type { CompiledDockerOptions, DockerPorts } from '../options.ts';
 import { packContext, type ContextOverlay } from './build-context.ts';
-import { caContextFile, withCaCertificates } from './ca-dockerfile.ts';
 import { registryAuth } from './registry-auth.ts';
 
 export interface ImageRequest {
@@ -43,6 +43,13 @@ export interface BuildRequest extends ImageRequest {
 /** How long a failure is remembered. */
 const rememberMs = 120_000;
 const logTailLines = 60;
+
+/**
+ * Extra certificates in the build context. The engine's classic builder has neither secrets nor mounts, so each stage copies the file,
+ * and one public file stays at the place where sandboxes have theirs.
+ */
+const caContextFile = '.slipway-ca-certificates.pem';
+const copyCaFile = `COPY ${caContextFile} ${caFile}`;
 
 export class DockerImages {
   readonly #engine: EngineClient;
@@ -197,7 +204,7 @@ export class DockerImages {
     // A Dockerfile that is not a file of the context gets a name there; the others keep theirs.
     const isInside = request.inline === undefined && !path.relative('', name).startsWith('..');
     const sentName = isInside ? path.normalize(name) : '.slipway-Dockerfile';
-    const sent = bundle === null ? dockerfile : withCaCertificates(dockerfile);
+    const sent = bundle === null ? dockerfile : withCaCertificates(dockerfile, [copyCaFile]);
     const overlay: ContextOverlay = {
       ...(isInside && bundle === null ? {} : { [sentName]: sent }),
       ...(bundle === null ? {} : { [caContextFile]: bundle }),

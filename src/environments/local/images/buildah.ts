@@ -4,11 +4,12 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, statfsSync } from 'node:fs';
-import { mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { RolloutError } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
-import { caAssignments, caBundle, caFile } from '../../shared/extra-ca.ts';
+import { withCaCertificates } from '../../shared/ca-dockerfile.ts';
+import { caBundle, caFile } from '../../shared/extra-ca.ts';
 import {
   findProgram,
   hostSearchPath,
@@ -93,13 +94,17 @@ export class Buildah {
   async build(request: BuildRequest, signal: AbortSignal): Promise<void> {
     const lines: string[] = [];
     const ca =
-      request.extraCaBundle === null ? null : await this.#writeCaFile(request.extraCaBundle);
+      request.extraCaBundle === null
+        ? null
+        : await this.#writeInput(await caBundle(request.extraCaBundle));
+    const own = path.join(request.contextDir, 'Dockerfile');
+    const dockerfile =
+      ca === null ? own : await this.#writeInput(withCaCertificates(await readFile(own, 'utf8')));
     const result = await this.#run(
       [
         ...['bud', '--layers', '--isolation', 'chroot', '--format', 'oci', '--tag', request.name],
         ...(ca === null ? [] : ['--volume', `${ca}:${caFile}:ro`]),
-        ...(ca === null ? [] : caAssignments.flatMap((one) => ['--env', one])),
-        ...['--file', path.join(request.contextDir, 'Dockerfile'), request.contextDir],
+        ...['--file', dockerfile, request.contextDir],
       ],
       {
         signal,
@@ -171,11 +176,10 @@ export class Buildah {
     );
   }
 
-  /** Named by its content: a build that is under way keeps the file it began with. */
-  async #writeCaFile(extraCaBundle: string): Promise<string> {
-    const content = await caBundle(extraCaBundle);
+  /** A file for a build, named by its content: a build that is under way keeps the file it began with. */
+  async #writeInput(content: string): Promise<string> {
     const digest = createHash('sha256').update(content).digest('hex').slice(0, 16);
-    const file = path.join(this.#dir, `ca-${digest}.pem`);
+    const file = path.join(this.#dir, 'inputs', digest);
     await this.#writeOnce(file, content);
     return file;
   }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { RolloutError } from '../../../core/errors.ts';
-import { caAssignments } from '../../shared/extra-ca.ts';
 
 /** What a sandbox needs from an image's configuration. */
 export interface ImageConfig {
@@ -43,8 +42,7 @@ export function parseImageConfig(text: string): ImageConfig {
   const { config, rootfs, architecture } = parsed.data;
   const workdir = config?.WorkingDir ?? '';
   return {
-    // A build of ours sets these for the machine that it runs on.
-    env: (config?.Env ?? []).filter((entry) => !caAssignments.includes(entry)),
+    env: config?.Env ?? [],
     entrypoint: config?.Entrypoint ?? [],
     user: config?.User ?? '',
     workdir: workdir === '' ? '/' : workdir.startsWith('/') ? workdir : `/${workdir}`,
