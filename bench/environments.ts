@@ -3,7 +3,7 @@
  * CLI, and the compose sequence that a trial costs today. Three interleaved rounds; ratios are medians over rounds.
  * Needs root, runc, a Docker engine and compose.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { systemClock } from '../src/core/clock.ts';
@@ -153,6 +153,10 @@ async function startRate(kind: keyof typeof providers): Promise<number> {
 try {
   for (const kind of ['local', 'docker'] as const) await (await startOurs(kind)).made.destroy();
   const bare = await BareRuntime.prepare(path.join(root, 'bare'), image);
+  await using kept = disposable(environment('local')); // the configuration names files of it
+  await kept.environment.start({ signal: never });
+  const keptDir = path.join(stateDir, 'sandboxes', kept.environment.name);
+  const ours = await readFile(path.join(keptDir, 'config.json'), 'utf8');
   const taskDir = path.join(root, 'trivial');
   await writeTrivialTask(taskDir, image);
   const trials = (environmentName: 'local' | 'docker') => async (): Promise<number> => {
@@ -176,7 +180,11 @@ try {
   await trials('docker')();
   const results = await interleaved(rounds, {
     bareStart: started('runc by hand', async () => {
-      const { ms, container } = await bare.start();
+      const { ms, container } = await bare.start(null);
+      return { ms, made: container };
+    }),
+    sameStart: started('runc by hand, our configuration', async () => {
+      const { ms, container } = await bare.start(ours);
       return { ms, made: container };
     }),
     localStart: started('local', async () => startOurs('local')),

@@ -1,4 +1,7 @@
-/** runc by hand: an overlay over one unpacked root, a configuration as `runc spec` writes it, no seccomp, no limits. */
+/**
+ * runc by hand: an overlay over one unpacked root, and either the configuration that `runc spec` writes (three capabilities, no system call
+ * filter) or that of a sandbox of ours.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -31,13 +34,17 @@ export class BareRuntime {
     return new BareRuntime(root);
   }
 
-  /** Start of one container: overlay and `runc run`; the bundle is written before. Returns its handle and the time in ms. */
-  async start(): Promise<{ ms: number; container: BareContainer }> {
+  /**
+   * Start of one container: overlay and `runc run`; the bundle is written before. Returns its handle and the time in ms.
+   *
+   * @param config Text of an OCI configuration; null = as `runc spec` writes it.
+   */
+  async start(config: string | null): Promise<{ ms: number; container: BareContainer }> {
     const id = `slipway-bench-bare-${process.pid}-${this.#next++}`;
     const bundle = path.join(this.#root, id);
     for (const dir of ['upper', 'work', 'rootfs'])
       await mkdir(path.join(bundle, dir), { recursive: true });
-    await this.#writeConfig(bundle);
+    await this.#writeConfig(bundle, config);
     const overlay = `lowerdir=${path.join(this.#root, 'lower')},upperdir=${bundle}/upper,workdir=${bundle}/work`;
     const { ms } = await timed(async () => {
       await command('mount', ['-t', 'overlay', 'overlay', '-o', overlay, `${bundle}/rootfs`]);
@@ -46,16 +53,18 @@ export class BareRuntime {
     return { ms, container: new BareContainer(id, bundle) };
   }
 
-  async #writeConfig(bundle: string): Promise<void> {
-    await command('runc', ['spec', '--bundle', bundle]);
+  async #writeConfig(bundle: string, text: string | null): Promise<void> {
     const file = path.join(bundle, 'config.json');
-    const config = JSON.parse(await readFile(file, 'utf8')) as {
+    if (text === null) await command('runc', ['spec', '--bundle', bundle]);
+    const config = JSON.parse(text ?? (await readFile(file, 'utf8'))) as {
       process: { terminal: boolean; args: string[] };
-      root: { readonly: boolean };
+      root: { readonly: boolean; path: string };
+      linux: { cgroupsPath?: string };
     };
     config.process.terminal = false;
-    config.process.args = ['sleep', 'infinity'];
-    config.root.readonly = false;
+    if (text === null) config.process.args = ['sleep', 'infinity'];
+    config.root = { path: path.join(bundle, 'rootfs'), readonly: false };
+    delete config.linux.cgroupsPath; // the runtime's own default: ours belongs to the sandbox it was made for
     await writeFile(file, JSON.stringify(config));
   }
 }

@@ -58,7 +58,9 @@ await test('a git that takes too long is ended and fails', async () => {
     (error) =>
       isRolloutError(error, 'GIT_FAILED') && error.message.includes('took longer than 200 ms'),
   );
-  assert.equal(await isAlive(await pidIn(pidFile)), false);
+  const pid = await pidIn(pidFile);
+  await delay(50);
+  assert.equal(await isAlive(pid), false);
 });
 
 await test('without git the error says to install it', async () => {
