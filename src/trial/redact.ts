@@ -1,13 +1,11 @@
 /** Removes known secrets from what a trial leaves. */
-import { open, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { isSensitiveName, isTemplate } from '../wire/harbor/sensitive.ts';
+import { redactFile, redacted } from './redact-file.ts';
 
 /** Shorter values are left alone: they occur in ordinary text, and replacing them would corrupt it. */
 const minSecretLength = 6;
-const replacement = '[REDACTED]';
-const probeBytes = 8 * 1024;
-const maxFileBytes = 64 * 1024 * 1024;
 
 /** Values of sensitive-named variables, longest first, so that one secret inside another does not leave a piece of it. */
 export function secretsOf(tables: readonly Readonly<Record<string, string>>[]): readonly string[] {
@@ -20,7 +18,7 @@ export function secretsOf(tables: readonly Readonly<Record<string, string>>[]): 
 }
 
 export function redactText(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((result, secret) => result.replaceAll(secret, replacement), text);
+  return secrets.reduce((result, secret) => result.replaceAll(secret, redacted), text);
 }
 
 /** Every string in a document, keys left as they are. */
@@ -35,31 +33,15 @@ export function redactDocument<T>(document: T, secrets: readonly string[]): T {
   return redact(document) as T;
 }
 
-/** Rewrites every UTF-8 text file below a folder that holds a secret. Links are not followed; a NUL near the start means binary. */
+/** Rewrites every file below a folder that holds a secret. Links are not followed. What cannot be rewritten spares no other file. */
 export async function redactFolder(dir: string, secrets: readonly string[]): Promise<void> {
   if (secrets.length === 0) return;
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  const problems: unknown[] = [];
   for (const entry of entries)
-    if (entry.isFile()) await redactFile(path.join(entry.parentPath, entry.name), secrets);
-}
-
-async function redactFile(file: string, secrets: readonly string[]): Promise<void> {
-  if (!(await isSmallText(file))) return;
-  const bytes = await readFile(file);
-  const text = bytes.toString('utf8');
-  const redacted = redactText(text, secrets);
-  if (redacted === text) return;
-  if (!Buffer.from(text, 'utf8').equals(bytes)) return; // not UTF-8: writing it back would change it
-  await writeFile(file, redacted);
-}
-
-async function isSmallText(file: string): Promise<boolean> {
-  const handle = await open(file, 'r');
-  try {
-    const { size } = await handle.stat();
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(probeBytes), 0, probeBytes, 0);
-    return size <= maxFileBytes && !buffer.subarray(0, bytesRead).includes(0);
-  } finally {
-    await handle.close();
-  }
+    if (entry.isFile())
+      await redactFile(path.join(entry.parentPath, entry.name), secrets).catch((error: unknown) =>
+        problems.push(error),
+      );
+  if (problems.length > 0) throw problems[0];
 }

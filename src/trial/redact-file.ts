@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+
+const chunkBytes = 1024 * 1024;
+/** Stands where a secret was. */
+export const redacted = '[REDACTED]';
+
+/**
+ * Replaces secrets in a file of any size and kind; every other byte stays as it is. A file without any is not written. Links are not
+ * followed. `secrets`: the longest first, none of them empty.
+ */
+export async function redactFile(file: string, secrets: readonly string[]): Promise<void> {
+  // One character per byte: what is no UTF-8 survives, and a secret is found beside it.
+  const wanted = secrets.map((secret) => Buffer.from(secret, 'utf8').toString('latin1'));
+  await using source = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  if (!(await holdsAny(source, wanted))) return;
+  const draft = path.join(path.dirname(file), `.redacted-${randomUUID()}`);
+  try {
+    const { mode } = await source.stat();
+    await using target = await open(draft, 'wx', mode & 0o777);
+    await copyWithout(wanted, source, target);
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+async function holdsAny(source: FileHandle, wanted: readonly string[]): Promise<boolean> {
+  const overlap = overlapOf(wanted);
+  let rest = '';
+  for await (const chunk of chunksOf(source)) {
+    const text = rest + chunk;
+    if (wanted.some((secret) => text.includes(secret))) return true;
+    rest = text.slice(Math.max(0, text.length - overlap));
+  }
+  return false;
+}
+
+async function copyWithout(
+  wanted: readonly string[],
+  source: FileHandle,
+  target: FileHandle,
+): Promise<void> {
+  const overlap = overlapOf(wanted);
+  let rest = '';
+  for await (const chunk of chunksOf(source)) {
+    const text = wanted.reduce(
+      (result, secret) => result.replaceAll(secret, redacted),
+      rest + chunk,
+    );
+    const end = Math.max(0, text.length - overlap); // a secret may go on in the next chunk
+    await target.writeFile(text.slice(0, end), 'latin1');
+    rest = text.slice(end);
+  }
+  await target.writeFile(rest, 'latin1');
+}
+
+function overlapOf(wanted: readonly string[]): number {
+  return Math.max(0, ...wanted.map(({ length }) => length - 1));
+}
+
+async function* chunksOf(source: FileHandle): AsyncGenerator<string> {
+  const buffer = Buffer.allocUnsafe(chunkBytes);
+  for (let position = 0; ;) {
+    const { bytesRead } = await source.read(buffer, 0, chunkBytes, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.toString('latin1', 0, bytesRead);
+  }
+}
