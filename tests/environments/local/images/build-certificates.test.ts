@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,8 +24,12 @@ test(
     using bench = new LocalBench();
     const provider = bench.provider({ extraCaBundle: bundle });
     await provider.preflight(never);
-    const image = { kind: 'dockerfile', contextDir: dir, contextHash: randomUUID() } as const;
-    const environment = provider.environment(bench.spec({ image }));
+    const image = {
+      kind: 'dockerfile',
+      contextDir: dir,
+      contextHash: 'test-certificates',
+    } as const;
+    const environment = provider.environment(bench.spec({ image, forceBuild: true }));
     try {
       await environment.start({ signal: never });
       const { stdout } = await environment.exec({ command: 'cat /extra /all' }, never);
