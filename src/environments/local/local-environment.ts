@@ -196,13 +196,22 @@ export class LocalEnvironment implements Environment {
 
   async #destroy(deadlineMs: number): Promise<DestroyReceipt> {
     this.#ending.abort(destroyed(this.name));
-    await this.#starting?.catch(() => undefined); // it gives up at once
+    await this.#startGivenUp(deadlineMs / 2);
     await this.#sandbox?.release();
     const { cgroups, folder } = this.#parts;
     const receipt = await removeSandbox(folder, cgroups?.group(this.name) ?? null, deadlineMs);
     this.#sandbox?.abandonCommands();
     cgroups?.removeParent();
     return receipt;
+  }
+
+  /** A start gives up at once when it is told to; one that hangs in the system all the same does not hold up the removal. */
+  async #startGivenUp(withinMs: number): Promise<void> {
+    if (this.#starting === null) return;
+    using limit = new LinkedAbort([], { ms: withinMs, reason: () => 'not given up' });
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    limit.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    await Promise.race([this.#starting.then(nothing, nothing), promise]);
   }
 
   get #started(): Sandbox {
@@ -263,4 +272,8 @@ function destroyed(name: string): RolloutError {
   return new RolloutError('CANCELLED', `the sandbox ${name} was destroyed while it started`, {
     phase: 'environment',
   });
+}
+
+function nothing(): void {
+  // only the end counts
 }

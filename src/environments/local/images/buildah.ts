@@ -64,7 +64,7 @@ export class Buildah {
 
   /**
    * Pulls from a registry. False when none answers: copying has not begun after `startMs`, or the connection failed, or the image is not
-   * there.
+   * there. DISK_FULL is no such answer and is thrown.
    */
   async pull(
     reference: string,
@@ -80,6 +80,7 @@ export class Buildah {
           options.onLine(line);
         },
       });
+      if (result.exitCode !== 0 && isDiskFull(result.stderr)) throw loadFailed(reference, result);
       return result.exitCode === 0;
     } catch (error) {
       options.signal.throwIfAborted();
