@@ -24,6 +24,7 @@ const localNeeds = [
   { program: 'ip', package: 'iproute2', purpose: 'loopback in local sandboxes' },
   { program: 'nsenter', package: 'util-linux', purpose: 'the namespaces of local sandboxes' },
   { program: 'mkfs.ext4', package: 'e2fsprogs', purpose: 'a limit on the disk of a sandbox' },
+  { program: 'proot', package: 'proot', purpose: 'plain processes (--allow-unsandboxed)' },
   { program: 'tar', package: 'tar', purpose: 'moving files in and out of sandboxes' },
   { program: 'git', package: 'git', purpose: 'tasks by git reference' },
 ];

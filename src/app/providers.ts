@@ -47,7 +47,8 @@ export async function usableProviders(
       }),
   });
   const probe = async (name: string): Promise<void> => {
-    const settings = { allowUnsandboxed: false, kwargs: {}, logger };
+    // Nothing is run by it: what a dead run of plain processes left is removed without being asked again.
+    const settings = { allowUnsandboxed: true, kwargs: {}, logger };
     const provider = await makeProvider(name, settings, ports);
     try {
       await provider.preflight(limit.signal);

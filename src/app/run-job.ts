@@ -93,6 +93,7 @@ export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<J
     ports,
   );
   reportCleaning(run.cleaning, options.note);
+  if (run.provider.isolation === 'none') options.note(unsandboxedWarning);
   const found = await ports.taskSource.tasks(asked, options.signal);
   found.warnings.forEach(options.note);
   const config: JobConfig = { ...asked, datasets: [...found.datasets] };
@@ -232,6 +233,9 @@ async function confirm(
   );
   return uses.size === 0 || (await options.confirmVariables([...uses.values()]));
 }
+
+const unsandboxedWarning =
+  'warning: no sandbox (isolation: none): agents and tests run as plain processes of this user, who can reach its files, its processes and the network';
 
 function reportCleaning({ removed, failed }: ReapReport, note: (text: string) => void): void {
   if (removed.length > 0)

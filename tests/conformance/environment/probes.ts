@@ -69,12 +69,16 @@ const programs: Record<Exclude<Lingering, 'plain'>, string> = {
     'while (1) { open my $f, ">>", "/tmp/written"; print $f "x"; close $f; select undef, undef, undef, 0.02 }',
 };
 
-/** Waits until the program says that it ignores its signals, so that a kill cannot come too early to matter. */
+/**
+ * Waits until the program says that it ignores its signals, so that a kill cannot come too early to matter. It says so on a pipe, which the
+ * shell itself reads: a program that holds every process of the sandbox leaves none for `sleep`.
+ */
 function detach(program: string, marker: string): string {
   const ignoring =
-    '$SIG{TERM} = $SIG{HUP} = $SIG{INT} = "IGNORE"; open R, ">", "/tmp/ready"; close R;';
+    '$SIG{TERM} = $SIG{HUP} = $SIG{INT} = "IGNORE"; open R, ">", "/tmp/ready"; print R "\\n"; close R;';
   return (
-    `rm -f /tmp/ready; (setsid env -i perl -e '${ignoring} ${program}' ${marker} </dev/null >/dev/null 2>&1 &); ` +
-    `for i in $(seq 100); do [ -e /tmp/ready ] && break; sleep 0.05; done`
+    `rm -f /tmp/ready; mkfifo /tmp/ready; exec 9<>/tmp/ready; ` +
+    `(setsid env -i perl -e '${ignoring} ${program}' ${marker} </dev/null >/dev/null 2>&1 9>&- &); ` +
+    `read -r -t 10 -u 9 line; true`
   );
 }

@@ -1,7 +1,8 @@
 /**
  * A filter of system calls that lets proot's path translation be complete. proot knows the calls of its time; one that it does not
  * know passes with its path as it is and would act on the host's files. Those calls answer "not implemented" instead, as
- * on a kernel before 5.1, and programs then use the older ones, which proot translates.
+ * on a kernel before 5.1, and programs then use the older ones, which proot translates. Calls that change the machine itself are
+ * forbidden: where Slipway runs as root, so do the processes.
  */
 import { constants } from 'node:os';
 
@@ -10,10 +11,30 @@ const firstOfLinux51 = 424;
 /** Among those, the ones without a path: pidfd_open, close_range, epoll_pwait2. */
 const harmless = [434, 436, 441] as const;
 
-/** Numbers of `prctl`, and of statx, execveat, renameat2, name_to_handle_at, open_by_handle_at. */
+/**
+ * Numbers of `prctl`; of statx, execveat, renameat2, name_to_handle_at, open_by_handle_at; of mount, umount2, pivot_root, swapon,
+ * swapoff, acct, reboot, kexec_load, kexec_file_load, init_module, finit_module, delete_module, settimeofday, clock_settime,
+ * sethostname, setdomainname, bpf, add_key, request_key, keyctl, unshare, setns.
+ */
 const machines: Readonly<Record<string, Machine>> = {
-  x64: { audit: 0xc000003e, prctl: 157, unknown: [332, 322, 316, 303, 304] },
-  arm64: { audit: 0xc00000b7, prctl: 167, unknown: [291, 281, 276, 264, 265] },
+  x64: {
+    audit: 0xc000003e,
+    prctl: 157,
+    unknown: [332, 322, 316, 303, 304],
+    forbidden: [
+      ...[165, 166, 155, 167, 168, 163, 169, 246, 320, 175, 313, 176],
+      ...[164, 227, 170, 171, 321, 248, 249, 250, 272, 308],
+    ],
+  },
+  arm64: {
+    audit: 0xc00000b7,
+    prctl: 167,
+    unknown: [291, 281, 276, 264, 265],
+    forbidden: [
+      ...[40, 39, 41, 224, 225, 89, 142, 104, 294, 105, 273, 106],
+      ...[170, 112, 161, 162, 280, 217, 218, 219, 97, 268],
+    ],
+  },
 };
 
 interface Machine {
@@ -21,6 +42,7 @@ interface Machine {
   readonly audit: number;
   readonly prctl: number;
   readonly unknown: readonly number[];
+  readonly forbidden: readonly number[];
 }
 
 const load = 0x20;
@@ -29,6 +51,7 @@ const jumpGreaterOrEqual = 0x35;
 const answer = 0x06;
 const allow = 0x7fff0000;
 const notImplemented = 0x00050000 | constants.errno.ENOSYS;
+const notPermitted = 0x00050000 | constants.errno.EPERM;
 const numberAt = 0;
 const architectureAt = 4;
 
@@ -47,6 +70,7 @@ export function callFilter(architecture: string = process.arch): Buffer | null {
     [load, 0, 0, numberAt],
     ...harmless.flatMap((number) => when(number, allow)),
     ...machine.unknown.flatMap((number) => when(number, notImplemented)),
+    ...machine.forbidden.flatMap((number) => when(number, notPermitted)),
     [jumpGreaterOrEqual, 0, 1, firstOfLinux51],
     [answer, 0, 0, notImplemented],
     [answer, 0, 0, allow],

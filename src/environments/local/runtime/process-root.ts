@@ -1,4 +1,7 @@
-/** What a sandbox of plain processes sees of the host besides its own copy of the image: /proc, /sys and a few devices. */
+/**
+ * What a sandbox of plain processes sees of the host besides its own copy of the image: /proc and a few devices. Root could change the
+ * machine by the files of /sys and /proc/sys, so it gets empty folders in their place.
+ */
 import { existsSync } from 'node:fs';
 import { chmod, lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,9 +18,23 @@ const links = {
 } as const;
 
 /** Places of the host that proot shows under the same name inside. */
-export function hostBindings(): readonly string[] {
-  const places = ['/proc', '/sys', ...devices.map((name) => `/dev/${name}`), '/dev/pts'];
-  return places.filter((place) => existsSync(place)).flatMap((place) => ['-b', place]);
+export function hostBindings(
+  folder: Pick<SandboxFolder, 'work'>,
+  options: { readonly isRoot: boolean },
+): readonly string[] {
+  const places = [
+    '/proc',
+    ...(options.isRoot ? [] : ['/sys']),
+    ...devices.map((name) => `/dev/${name}`),
+    '/dev/pts',
+  ];
+  const hidden = options.isRoot
+    ? ['-b', `${folder.work}:/proc/sys`, '-b', '/dev/null:/proc/sysrq-trigger']
+    : [];
+  return [
+    ...places.filter((place) => existsSync(place)).flatMap((place) => ['-b', place]),
+    ...hidden,
+  ];
 }
 
 /** Makes the places that are shown, and brings our files in. Nothing runs in the root yet. */

@@ -1,7 +1,7 @@
 /**
  * Plain processes, for machines without root and without user namespaces, and only when the person allows it: no isolation. Each
  * command runs under a proot of its own, which shows it a private copy of the image as its root by rewriting the paths of its
- * system calls. Processes share the user, the network, the process table and the limits of whoever runs Slipway; a hostile program
+ * system calls. Processes share the user (root too, with the calls and files left out that change the machine), the network, the process table and the limits of whoever runs Slipway; a hostile program
  * can leave. What they cannot do is hide: see `TracedProcesses`.
  *
  * A proot holds its command's descriptors and stays until the last process that it traces has ended, and those must not lose it before:
@@ -132,7 +132,7 @@ export class ProcessRuntime implements SandboxRuntime {
       ...['proot', '-v', '-1'],
       // Shown as root to itself, since images are made for root: changes of owner succeed and change nothing.
       ...(this.#options.isRoot ? [] : ['-0']),
-      ...['-r', folder.rootfs, ...hostBindings(), '-w', '/'],
+      ...['-r', folder.rootfs, ...hostBindings(folder, this.#options), '-w', '/'],
       ...['/bin/sh', '-c', command.script, 'slipway', cwd, ...args],
     ]);
     return spawn(file, words, {
