@@ -9,10 +9,10 @@ import { Readable } from 'node:stream';
 import * as tar from 'tar-stream';
 import { RolloutError } from '../../core/errors.ts';
 import { ExcludedPaths } from './excluded-paths.ts';
+import { maxEntries, refuseUnreachable } from './tree-limits.ts';
 
 /** Default of `maxBytes`: 4 GiB. */
 export const defaultMaxBytes = 4 * 1024 ** 3;
-const maxEntries = 1_000_000;
 
 /** CONTENTS of a host folder as a tar stream, owner 0:0, modes kept, links as links; other file kinds are left out. */
 export function packDir(from: string): Readable {
@@ -159,6 +159,7 @@ async function place(entry: Entry, unpacking: Unpacking): Promise<void> {
     entry.resume();
     return;
   }
+  refuseUnreachable(relative);
   const target = path.join(unpacking.to, relative);
   if (type === 'directory') {
     await makeFolder(unpacking.to, relative);

@@ -6,6 +6,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
@@ -44,6 +45,17 @@ describe('tar between host and sandbox', () => {
     pack.finalize();
     return Readable.from(pack);
   }
+
+  it('refuses entries nested too deeply, or with paths that the host could not name, at the first of them', async () => {
+    for (const name of ['d/'.repeat(3_000), `${'n'.repeat(200)}/`.repeat(15)]) {
+      const to = at('out');
+      await assert.rejects(
+        unpackInto(archive([{ name, type: 'directory' }]), to, defaults),
+        (error) => isRolloutError(error, 'TRANSFER_FAILED') && error.remedy !== null,
+      );
+      assert.deepEqual(readdirSync(to), []);
+    }
+  });
 
   it('packs names with spaces and unicode, modes, empty folders, and links as links', async () => {
     mkdirSync(at('from', 'leer ü'), { recursive: true });

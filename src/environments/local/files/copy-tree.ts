@@ -18,6 +18,7 @@ import {
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { RolloutError } from '../../../core/errors.ts';
+import { maxEntries, refuseUnreachable, tooMany } from '../../shared/tree-limits.ts';
 import { OpenFolder, type FileName, type PinnedEntry } from './open-folder.ts';
 
 export interface CopyRules {
@@ -34,9 +35,6 @@ export interface CopyRules {
   readonly signal: AbortSignal;
 }
 
-/** A folder costs two descriptors while what lies in it is copied: whoever nests deeper wants to use them all up. */
-const maxDepth = 200;
-const maxEntries = 1_000_000;
 const sliceMs = 10;
 const smallBytes = 128 * 1024;
 const chunkBytes = 4 * 1024 * 1024;
@@ -70,6 +68,7 @@ export class TreeCopy {
       if (this.#entries > maxEntries) throw tooMany(`holds more than ${maxEntries} entries`);
       const path = prefix + name.toString('utf8');
       if (this.#rules.isExcluded(path)) continue;
+      refuseUnreachable(path);
       using entry = from.pin(name);
       if (entry === null) continue; // it has gone meanwhile
       if (entry.stats.isDirectory()) await this.#subfolder(entry, to, { name, path });
@@ -106,8 +105,6 @@ export class TreeCopy {
     to: OpenFolder,
     at: { readonly name: FileName; readonly path: string },
   ): Promise<void> {
-    if (at.path.split('/', maxDepth + 1).length > maxDepth)
-      throw tooMany(`is nested deeper than ${maxDepth} folders`);
     using source = new OpenFolder(entry.reopen(constants.O_RDONLY | constants.O_DIRECTORY));
     using target = to.ensureFolder(at.name);
     await this.folder(source, target, `${at.path}/`);
@@ -169,14 +166,6 @@ export class TreeCopy {
     await nextTurn();
     this.#sliceStart = performance.now();
   }
-}
-
-function tooMany(how: string): RolloutError {
-  return new RolloutError('TRANSFER_FAILED', `the folder ${how}`, {
-    phase: 'environment',
-    retryable: false,
-    remedy: 'Publish less, for example as one archive.',
-  });
 }
 
 function tooLarge(maxBytes: number): RolloutError {

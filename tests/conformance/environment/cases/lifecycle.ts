@@ -56,6 +56,19 @@ export const lifecycleCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: 'destroy.deep-tree',
+    title: 'destroy removes folders that are nested deeper than a path can name',
+    async run(bench) {
+      const environment = await bench.start();
+      const nest = 'i=0; while [ $i -lt 40 ]; do mkdir "$d"; cd -P "$d"; i=$((i+1)); done';
+      const command = `d=$(printf "%0200d" 0); mkdir /deep; cd /deep; ${nest}; echo > file`;
+      await output(environment, command, bench.signal);
+      const receipt = await environment.destroy();
+      assert.ok(receipt.confirmedGone.length > 0);
+      assert.equal(await isListed(bench, environment.name), false);
+    },
+  },
+  {
     id: 'destroy.receipt',
     title: 'destroy removes a busy sandbox and says what it confirmed gone',
     async run(bench) {
