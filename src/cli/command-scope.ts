@@ -8,4 +8,6 @@ export interface CommandScope {
   ports(variables?: Readonly<Record<string, string>>): Promise<AppPorts>;
   /** Fires at SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
+  /** Who tells the person about an interruption; null = the terminal itself. */
+  announceInterruptsBy(announce: ((text: string) => void) | null): void;
 }

@@ -1,5 +1,5 @@
 import type { JobComparison } from '../app/compare-jobs.ts';
-import { formatNumber, renderTable } from './table.ts';
+import { counted, formatNumber, renderTable } from './table.ts';
 
 export function renderComparison(result: JobComparison): string {
   const { interval, difference, signTestP } = result;
@@ -10,7 +10,7 @@ export function renderComparison(result: JobComparison): string {
   const lines = [
     renderTable(['', 'job', `mean ${result.channel}`], rows),
     '',
-    `pairs ${result.pairs} over ${result.tasks} tasks; unpaired trials ${result.unpaired}`,
+    `${counted(result.pairs, 'pair')} over ${counted(result.tasks, 'task')}; unpaired trials ${result.unpaired}`,
   ];
   if (difference === null) return [...lines, 'no pair has a verdict in both jobs'].join('\n');
   const spread =

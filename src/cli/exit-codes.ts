@@ -3,7 +3,7 @@ export const exitCodes = {
   ok: 0,
   /** Trials ended in errors, or the command could not be carried out. */
   failed: 1,
-  /** The command line or the configuration is wrong. */
+  /** The command line, the configuration or what they name is wrong: an error of category `input`. */
   usage: 2,
   /** SIGINT or SIGTERM. */
   interrupted: 130,

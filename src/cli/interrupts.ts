@@ -11,6 +11,7 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export class Interrupts implements Disposable {
   readonly #controller = new AbortController();
   readonly #terminal: Terminal;
+  #announce: ((text: string) => void) | null = null;
   readonly #listener = (name: NodeJS.Signals): void => this.#interrupt(name);
 
   constructor(terminal: Terminal) {
@@ -22,12 +23,22 @@ export class Interrupts implements Disposable {
     return this.#controller.signal;
   }
 
+  /** How a person is told, so that what is redrawn on the terminal does not wipe it out; null = written as it comes. */
+  announceBy(announce: ((text: string) => void) | null): void {
+    this.#announce = announce;
+  }
+
+  #say(text: string): void {
+    if (this.#announce === null) this.#terminal.err(`\n${text}\n`);
+    else this.#announce(text);
+  }
+
   #interrupt(name: NodeJS.Signals): void {
     if (this.#controller.signal.aborted) {
-      this.#terminal.err('\nending at once; the next run removes what is left\n');
+      this.#say('ending at once; the next run removes what is left');
       process.exit(exitCodes.interrupted);
     }
-    this.#terminal.err('\ncancelling; once more to end at once\n');
+    this.#say('cancelling; once more to end at once');
     this.#controller.abort(
       new RolloutError('CANCELLED', `cancelled by ${name}`, { phase: 'queue' }),
     );

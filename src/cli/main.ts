@@ -20,6 +20,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     exitCode = await action({
       terminal,
       signal,
+      announceInterruptsBy: (announce) => interrupts.announceBy(announce),
       ports: async (variables = {}) =>
         await composeApp({ ...process.env, ...variables }, process.cwd()),
     });

@@ -1,7 +1,7 @@
 /** One plain line per thing that happened, for logs and pipes. */
 import type { JobEvent } from '../app/run-job.ts';
 import type { Display } from './progress-display.ts';
-import { formatDuration } from './table.ts';
+import { counted, formatDuration } from './table.ts';
 import type { Terminal } from './terminal.ts';
 import { cancellationText, verdictText } from './verdict-text.ts';
 
@@ -19,7 +19,7 @@ export class ProgressLines implements Display {
       this.#total = event.totalTrials;
       this.#settled = event.finishedBefore;
       const kept = event.finishedBefore === 0 ? '' : `, ${event.finishedBefore} finished before`;
-      this.note(`${event.totalTrials} trials${kept}`);
+      this.note(`${counted(event.totalTrials, 'trial')}${kept}`);
     } else if (event.type === 'trial:retrying') {
       const wait = formatDuration(event.waitMs);
       this.note(`${event.trialName}: ${verdictText(event.summary)}; again in ${wait}`);
@@ -29,9 +29,9 @@ export class ProgressLines implements Display {
       this.#settled += 1;
       const { summary } = event;
       const ms = summary.phaseTimes.total_ms;
-      const time = ms === undefined ? '' : ` in ${formatDuration(ms)}`;
+      const time = ms === undefined ? '' : ` (${formatDuration(ms)})`;
       this.note(
-        `${this.#settled}/${this.#total} ${summary.trialName}: ${verdictText(summary)}${time}`,
+        `${this.#settled}/${this.#total} ${summary.trialName}${time}: ${verdictText(summary)}`,
       );
     }
   }

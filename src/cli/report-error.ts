@@ -1,3 +1,4 @@
+import { errorRegistry } from '../core/error-registry.ts';
 import { isRolloutError, messageOf } from '../core/errors.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
@@ -13,7 +14,8 @@ export function reportError(error: unknown, terminal: Terminal): number {
   terminal.err(`${error.describe()}\n`);
   if (error.detail !== null) terminal.err(`${indent(error.detail)}\n`);
   if (error.code === 'CANCELLED') return exitCodes.interrupted;
-  return error.code === 'CONFIG_INVALID' ? exitCodes.usage : exitCodes.failed;
+  // Whoever wrote the command or its files has to change something: an unknown agent is as much a mistake as an unknown flag.
+  return errorRegistry[error.code].category === 'input' ? exitCodes.usage : exitCodes.failed;
 }
 
 function indent(text: string): string {

@@ -1,8 +1,9 @@
 /** The tables at the end of a job: one per eval group, then failures by code, phase times and where the results are. */
 import type { EvalGroup, JobOutcome, JobReport, TrialSummary } from '../app/run-job.ts';
 import type { EvalCoverage, EvalStats } from '../wire/harbor/job-result.ts';
+import { plainText } from './plain-text.ts';
 import { phaseColumns, phaseTimesOf } from './phase-times.ts';
-import { formatDuration, formatNumber, renderTable, type Cell } from './table.ts';
+import { counted, formatDuration, formatNumber, renderTable, type Cell } from './table.ts';
 
 export interface SummaryOptions {
   /** Take Harbor's numbers, in which a trial without a verdict is a 0. */
@@ -26,7 +27,7 @@ function renderGroup(group: EvalGroup, stats: EvalStats, options: SummaryOptions
     title,
     trialTable(group.trials),
     numbersLine(stats, options),
-    ...failureTable(group.trials),
+    ...failureList(group.trials),
   ];
   return parts.join('\n');
 }
@@ -68,7 +69,7 @@ function numbersLine(stats: EvalStats, options: SummaryOptions): string {
 function basis(stats: EvalStats, own: EvalCoverage | null): string {
   if (own === null) {
     const total = stats.n_trials + (stats.slipway?.n_uncounted ?? stats.n_errors);
-    return `all ${total} trials, those without a verdict as 0`;
+    return `all ${counted(total, 'trial')}, those without a verdict as 0`;
   }
   const infrastructure =
     own.n_infrastructure_failures === 0
@@ -78,23 +79,29 @@ function basis(stats: EvalStats, own: EvalCoverage | null): string {
     own.n_uncounted === 0
       ? ''
       : `; ${own.n_uncounted} without a verdict not counted${infrastructure}`;
-  return `${own.n_counted} trials${uncounted}`;
+  return `${counted(own.n_counted, 'trial')}${uncounted}`;
 }
 
-function failureTable(trials: readonly TrialSummary[]): string[] {
-  const failures = trials.flatMap(({ failure }) => (failure === null ? [] : [failure]));
-  if (failures.length === 0) return [];
-  const grouped = Map.groupBy(failures, ({ code, exceptionType }) => code ?? exceptionType);
-  const rows = [...grouped].map(([code, members]): Cell[] => [
-    code,
-    members[0]?.category ?? '',
-    members.length,
-    members[0]?.field ?? '–',
-    (members[0]?.message ?? '').split('\n')[0] ?? '',
-    members[0]?.remedy ?? '–',
-  ]);
-  const headings = ['failure', 'category', 'trials', 'field', 'message of the first', 'remedy'];
-  return ['', renderTable(headings, rows)];
+/** A paragraph per code: messages and remedies are too long for columns. */
+function failureList(trials: readonly TrialSummary[]): string[] {
+  const failed = trials.flatMap(({ trialName, failure }) =>
+    failure === null ? [] : [{ trialName, failure }],
+  );
+  const grouped = Map.groupBy(failed, ({ failure }) => failure.code ?? failure.exceptionType);
+  return [...grouped].flatMap(([code, members]) => {
+    const [first] = members;
+    if (first === undefined) return [];
+    const { category, field, message, remedy } = first.failure;
+    const where = field === null ? '' : ` [${field}]`;
+    const which = members.length === 1 ? first.trialName : `the first ${first.trialName}`;
+    return [
+      '',
+      `${code} (${category}): ${counted(members.length, 'trial')}, ${which}`,
+      ...[`${message.split('\n')[0] ?? ''}${where}`, ...(remedy === null ? [] : [remedy])].map(
+        (line) => `  ${plainText(line)}`,
+      ),
+    ];
+  });
 }
 
 function closingLines(outcome: JobOutcome): string {
@@ -108,7 +115,9 @@ function closingLines(outcome: JobOutcome): string {
     `${countText(report)} in ${formatDuration(outcome.durationMs)} on ${environment.kind} (isolation: ${environment.isolation})`,
     ...tokens,
     ...(report.notStarted > 0
-      ? [`${report.notStarted} trials not started: slipway jobs resume -p ${outcome.dir}`]
+      ? [
+          `${counted(report.notStarted, 'trial')} not started: slipway jobs resume -p ${outcome.dir}`,
+        ]
       : []),
     `results: ${outcome.dir}`,
   ].join('\n');
@@ -116,9 +125,9 @@ function closingLines(outcome: JobOutcome): string {
 
 function countText({ result }: JobReport): string {
   const { stats } = result;
-  const parts = [`${stats.n_completed_trials} of ${result.n_total_trials} trials ended`];
+  const parts = [`${stats.n_completed_trials} of ${counted(result.n_total_trials, 'trial')} ended`];
   if (stats.n_errored_trials > 0) parts.push(`${stats.n_errored_trials} with errors`);
   if (stats.n_cancelled_trials > 0) parts.push(`${stats.n_cancelled_trials} cancelled`);
-  if (stats.n_retries > 0) parts.push(`${stats.n_retries} retries`);
+  if (stats.n_retries > 0) parts.push(counted(stats.n_retries, 'retry', 'retries'));
   return parts.join(', ');
 }

@@ -1,6 +1,6 @@
 import type { JobEvent, TrialSummary } from '../app/run-job.ts';
 import { plainText } from './plain-text.ts';
-import { formatDuration, formatNumber } from './table.ts';
+import { counted, formatDuration, formatNumber } from './table.ts';
 
 /** `reward 1`, `correctness 0.5, style 1` or the failure in one line. */
 export function verdictText({ rewards, failure }: TrialSummary): string {
@@ -25,5 +25,5 @@ export function cancellationText({
 }: Extract<JobEvent, { readonly type: 'trial:cancelled' }>): string {
   const { killed, is_complete, problem, duration_ms } = receipt;
   const gone = is_complete ? 'everything gone' : `left behind: ${problem ?? 'unknown'}`;
-  return `${trialName}: cancelled, ${killed} processes killed, ${gone} (${formatDuration(duration_ms)})`;
+  return `${trialName}: cancelled, ${counted(killed, 'process', 'processes')} killed, ${gone} (${formatDuration(duration_ms)})`;
 }

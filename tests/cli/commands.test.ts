@@ -185,7 +185,7 @@ describe('runs in the local environment', { skip, timeout: 300_000 }, () => {
     assert.match(stdout, /^few • oracle\ntask +trial +reward +result +image +boot/);
     assert.match(stdout, /\nmean 0\.5 {2}over 2 trials\n/);
     assert.match(stdout, /\nresults: .*jobs\/plain\n$/);
-    assert.match(stderr, /^2 trials\n1\/2 \w+__\w{7}: reward [01] in /);
+    assert.match(stderr, /^2 trials\n1\/2 \w+__\w{7} \([\d.]+ m?s\): reward [01]\n/);
   });
 
   it('--json prints one document with these keys and nothing else', async () => {
@@ -223,7 +223,7 @@ describe('runs in the local environment', { skip, timeout: 300_000 }, () => {
     assert.equal((await run(...argv)).exitCode, 0);
     await writeFile(path.join(task, 'instruction.md'), 'Do something else.\n');
     const { exitCode, stderr } = await run(...argv);
-    assert.equal(exitCode, 1);
+    assert.equal(exitCode, 2);
     assert.match(stderr, /^JOB_CONFLICT/);
   });
 
@@ -234,7 +234,7 @@ describe('runs in the local environment', { skip, timeout: 300_000 }, () => {
     started.child.kill('SIGINT');
     const { exitCode, stdout, stderr } = await started.ended;
     assert.equal(exitCode, 130);
-    assert.match(stderr, /cancelled, \d+ processes killed, everything gone/);
+    assert.match(stderr, /cancelled, \d+ process(?:es)? killed, everything gone/);
     assert.match(stdout, /2 trials not started: slipway jobs resume -p/);
 
     await writeFile(path.join(root, 'slow/a/solution/solve.sh'), '#!/bin/bash\ntrue\n');
@@ -276,7 +276,7 @@ describe('runs in the local environment', { skip, timeout: 300_000 }, () => {
     const started = slipway('run', '-p', 'slow', '--job-name', 'busy');
     await untilSolving(path.join(root, 'jobs', 'busy'));
     const { exitCode, stderr } = await run('run', '-p', 'slow', '--job-name', 'busy');
-    assert.equal(exitCode, 1);
+    assert.equal(exitCode, 2);
     assert.match(stderr, /^JOB_CONFLICT \[job_name\]: another process is running/);
     started.child.kill('SIGINT');
     await started.ended;
@@ -311,7 +311,7 @@ describe('runs in the local environment', { skip, timeout: 300_000 }, () => {
     await writeTask('mixed/good', plainTask);
     await writeTask('mixed/bad', { ...plainTask, 'tests/test.sh': 'true\n' });
     const { stdout } = await run('run', '-p', 'mixed', '--job-name', 'mixed');
-    assert.match(stdout, /\nmean 1 {2}over 1 trials; 1 without a verdict not counted\n/);
+    assert.match(stdout, /\nmean 1 {2}over 1 trial; 1 without a verdict not counted\n/);
     const asked = await run(
       'run',
       '-p',

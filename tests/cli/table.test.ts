@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatDuration, renderTable } from '../../src/cli/table.ts';
+import { counted, formatDuration, renderTable } from '../../src/cli/table.ts';
 
 test('numbers stand to the right, text to the left, absent values are dashes', () => {
   assert.equal(
@@ -36,3 +36,8 @@ for (const [ms, text] of [
   test(`${ms} ms reads as ${text}`, () => {
     assert.equal(formatDuration(ms), text);
   });
+
+test('one of a kind has no plural', () => {
+  assert.equal(counted(1, 'trial'), '1 trial');
+  assert.equal(counted(0, 'retry', 'retries'), '0 retries');
+});

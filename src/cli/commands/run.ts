@@ -71,6 +71,8 @@ export interface RunRequest {
 export async function runAndReport(scope: CommandScope, request: RunRequest): Promise<number> {
   const { terminal } = scope;
   const display = chooseDisplay(terminal, request);
+  const announce = (text: string): void => display.note(text);
+  scope.announceInterruptsBy(announce);
   let outcome: JobOutcome | null;
   try {
     outcome = await runJob(
@@ -83,7 +85,12 @@ export async function runAndReport(scope: CommandScope, request: RunRequest): Pr
         confirmVariables: async (uses) => {
           const doubtful = uses.filter(({ name }) => !request.isSureOf(name));
           if (doubtful.length === 0 || request.isJson) return true;
-          return await display.standAside(() => confirmVariables(scope, doubtful));
+          return await display.standAside(async () => {
+            scope.announceInterruptsBy(null);
+            const isConfirmed = await confirmVariables(scope, doubtful);
+            scope.announceInterruptsBy(announce);
+            return isConfirmed;
+          });
         },
         signal: scope.signal,
       },
