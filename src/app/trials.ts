@@ -17,10 +17,11 @@ export interface TrialList {
   readonly others: readonly { readonly name: string; readonly state: string }[];
 }
 
-/** JOB_UNREADABLE when the folder does not hold a single sub-folder. */
+/** JOB_UNREADABLE when the folder holds no trial at all. */
 export async function listTrials(dir: string): Promise<TrialList> {
   const stored = await new JobFolder(resolve(dir)).trials();
-  if (stored.length === 0) throw unreadable(dir, 'holds no trial', 'Name a job folder.');
+  if (stored.every(({ state }) => state === 'foreign'))
+    throw unreadable(dir, 'holds no trial', 'Name a job folder.');
   return {
     trials: stored.flatMap((trial) =>
       trial.state === 'finished' ? [summarize(trial.result)] : [],

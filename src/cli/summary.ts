@@ -119,6 +119,9 @@ function closingLines(outcome: JobOutcome): string {
           `${counted(report.notStarted, 'trial')} not started: slipway jobs resume -p ${outcome.dir}`,
         ]
       : []),
+    ...(stats.n_errored_trials > 0
+      ? ['what happened to one: slipway trials show <trial folder>']
+      : []),
     `results: ${outcome.dir}`,
   ].join('\n');
 }

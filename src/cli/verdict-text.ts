@@ -18,6 +18,16 @@ export function verdictText({ rewards, failure }: TrialSummary): string {
   return parts.length === 0 ? 'no verdict' : plainText(parts.join(', '));
 }
 
+/** The same for a column of a table: of a failure its code only. */
+export function shortVerdictText({ rewards, failure }: TrialSummary): string {
+  const channels = Object.entries(rewards ?? {}).map(
+    ([channel, value]) => `${channel} ${formatNumber(value)}`,
+  );
+  const problem = failure === null ? [] : [failure.code ?? failure.exceptionType];
+  const parts = [...channels, ...problem];
+  return parts.length === 0 ? 'no verdict' : plainText(parts.join(', '));
+}
+
 /** What cancelling a trial did, in one line. */
 export function cancellationText({
   trialName,

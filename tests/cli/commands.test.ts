@@ -334,6 +334,21 @@ describe('runs in the local environment', { skip, timeout: 300_000 }, () => {
     assert.match(shown.stdout, /\nverifier\/reward\.txt\n/);
   });
 
+  it('a failed trial is listed by its code and shown with what stands behind it', async () => {
+    const job = path.join(root, 'jobs/mixed');
+    const listed = await run('trials', 'ls', 'jobs/mixed');
+    const [, name, code] = /^(\S+__\w{7}) +\S+ +oracle +([A-Z_]+) /m.exec(listed.stdout) ?? [];
+    assert.ok(name !== undefined && code !== undefined, listed.stdout);
+    const file = path.join(job, name, 'result.json');
+    const result = JSON.parse(await readFile(file, 'utf8')) as {
+      slipway: { failure: { detail: string | null } };
+    };
+    result.slipway.failure.detail = 'STEP 1\nit broke';
+    await writeFile(file, JSON.stringify(result));
+    const shown = await run('trials', 'show', path.join('jobs/mixed', name));
+    assert.match(shown.stdout, new RegExp(`\\n${code}.*\\n\\n {2}STEP 1\\n {2}it broke\\n`));
+  });
+
   it('grading again keeps the agent and runs only the separate verifier', async () => {
     const task = path.join(repositoryDir, 'tasks', 'separate-verifier');
     assert.equal((await run('run', '-p', task, '--job-name', 'graded')).exitCode, 0);

@@ -5,8 +5,9 @@ import type { CommandScope } from '../command-scope.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { phaseColumns, phaseTimesOf } from '../phase-times.ts';
 import { trialDocument } from '../run-document.ts';
+import { plainText } from '../plain-text.ts';
 import { formatDuration, renderTable } from '../table.ts';
-import { verdictText } from '../verdict-text.ts';
+import { shortVerdictText, verdictText } from '../verdict-text.ts';
 import { runAndReport } from './run.ts';
 
 type Run = (action: (scope: CommandScope) => Promise<number>) => Promise<void>;
@@ -81,7 +82,7 @@ async function list(scope: CommandScope, dir: string, isJson: boolean): Promise<
       trial.trialName,
       trial.taskName,
       trial.agentName,
-      verdictText(trial),
+      shortVerdictText(trial),
       trial.phaseTimes.total_ms === undefined ? '–' : formatDuration(trial.phaseTimes.total_ms),
     ]);
     scope.terminal.out(renderTable(['trial', 'task', 'agent', 'verdict', 'total'], rows));
@@ -103,6 +104,7 @@ async function show(scope: CommandScope, dir: string, isJson: boolean): Promise<
     [
       `${summary.trialName}  (task ${summary.taskName}, agent ${summary.agentName})`,
       verdictText(summary),
+      ...detailLines(result.slipway?.failure?.detail ?? null),
       '',
       renderTable([...phaseColumns], [times]),
       '',
@@ -110,4 +112,16 @@ async function show(scope: CommandScope, dir: string, isJson: boolean): Promise<
     ].join('\n'),
   );
   return exitCodes.ok;
+}
+
+/** What stands behind a failure, such as the end of a build log. */
+function detailLines(detail: string | null): string[] {
+  if (detail === null) return [];
+  return [
+    '',
+    ...detail
+      .trimEnd()
+      .split('\n')
+      .map((line) => `  ${plainText(line)}`),
+  ];
 }

@@ -38,6 +38,12 @@ export async function listLocalDataset(
     if (await isFile(join(path, taskTomlName)))
       tasks.push({ name: child, entry: taskEntrySchema.parse({ path, source: name }) });
   }
+  if (tasks.length === 0)
+    throw new RolloutError('DATASET_EMPTY', `no folder in ${dir} holds a ${taskTomlName}`, {
+      phase: 'resolve',
+      field: 'path',
+      remedy: 'Name a task folder, or a folder of them.',
+    });
   return {
     kind: 'local',
     name,
