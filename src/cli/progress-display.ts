@@ -92,14 +92,16 @@ export class ProgressDisplay implements Display {
   }
 
   #jobLine(): string {
-    const { total, settled, failed, meanReward } = this.#state;
+    const { total, settled, settledBefore, failed, meanReward } = this.#state;
     const spinner = frames[this.#frame] ?? '';
     if (total === 0) return `${spinner} preparing  ${formatDuration(this.#elapsedMs())}`;
     const share = settled / total;
     const filled = Math.round(share * barWidth);
     const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
     const elapsed = this.#elapsedMs();
-    const left = settled === 0 || settled >= total ? null : (elapsed / settled) * (total - settled);
+    const settledNow = settled - settledBefore;
+    const left =
+      settledNow === 0 || settled >= total ? null : (elapsed / settledNow) * (total - settled);
     return [
       `${spinner} ${bar} ${settled}/${total}`,
       ...(meanReward === null ? [] : [`mean ${meanReward.toFixed(3)}`]),

@@ -15,6 +15,8 @@ export class ProgressState {
   readonly #running = new Map<string, RunningTrial>();
   total = 0;
   settled = 0;
+  /** Of these, those of an earlier run: they say nothing about the pace of this one. */
+  settledBefore = 0;
   failed = 0;
   /** Sum and number of the first reward channel, for a running mean. */
   #rewardSum = 0;
@@ -32,6 +34,7 @@ export class ProgressState {
     if (event.type === 'job:started') {
       this.total = event.totalTrials;
       this.settled = event.finishedBefore;
+      this.settledBefore = event.finishedBefore;
     } else if (event.type === 'trial:settled') this.#settle(event.summary);
     else if (event.type !== 'trial:ended') this.#change(event, nowMs);
   }

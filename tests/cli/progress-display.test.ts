@@ -31,3 +31,16 @@ test('while a question is open nothing is drawn over it', async () => {
     display.close();
   }
 });
+
+test('the time that is left is reckoned from the trials of this run alone', () => {
+  const written: string[] = [];
+  const display = new ProgressDisplay(recordingTerminal(written), { isBarOnly: true });
+  try {
+    display.accept({ type: 'job:started', totalTrials: 100, finishedBefore: 90 });
+    display.note('resumed');
+    assert.match(written.join(''), / 90\/100 /);
+    assert.doesNotMatch(written.join(''), /left/);
+  } finally {
+    display.close();
+  }
+});
