@@ -91,10 +91,17 @@ export class ImageResolver {
   async #obtain(reference: string, wish: ImageWish, signal: AbortSignal): Promise<StoredImage> {
     const ready = await this.store.find(reference); // another process may have been faster
     if (ready !== null) return ready;
-    if (this.#buildah.isInstalled && (await this.#ensureInBuildah(reference, wish.onLine, signal)))
-      return this.#export(fullImageReference(reference), reference, signal);
+    const full = fullImageReference(reference);
+    if (
+      this.#buildah.isInstalled &&
+      (await this.#exclusive(`base-${full}`, signal, () =>
+        this.#isPulled(full, wish.onLine, signal),
+      ))
+    )
+      return this.#export(full, reference, signal);
     const archive = await this.#archives.find(reference);
     if (archive === null) throw this.#notFound(reference);
+    this.#noteArchive(reference, archive, wish.onLine); // buildah need not work for this
     await this.store.loadArchive(archive, { signal });
     const loaded = await this.store.find(reference);
     if (loaded === null) throw this.#notFound(reference);
@@ -125,19 +132,27 @@ export class ImageResolver {
     const full = fullImageReference(reference);
     if (await this.#buildah.has(full, signal)) return true;
     return this.#exclusive(`base-${full}`, signal, async () => {
-      if (await this.#buildah.has(full, signal)) return true;
+      if (await this.#isPulled(full, onLine, signal)) return true;
       const archive = await this.#archives.find(full);
-      if (this.#unpullable.get(full) === null) {
-        const startMs = this.#options.pullStartTimeoutMs;
-        if (await this.#buildah.pull(full, { startMs, signal, onLine })) return true;
-        this.#unpullable.remember(full, true);
-      }
       if (archive === null) return false;
-      this.#ports.logger.log('info', 'an image archive stands in for a base image', { reference });
-      onLine(`No registry gave ${reference}: taking it from the archive ${path.basename(archive)}`);
+      this.#noteArchive(reference, archive, onLine);
       await this.#buildah.load(archive, full, signal);
       return true;
     });
+  }
+
+  async #isPulled(full: string, onLine: OnLine, signal: AbortSignal): Promise<boolean> {
+    if (await this.#buildah.has(full, signal)) return true;
+    if (this.#unpullable.get(full) !== null) return false;
+    const startMs = this.#options.pullStartTimeoutMs;
+    if (await this.#buildah.pull(full, { startMs, signal, onLine })) return true;
+    this.#unpullable.remember(full, true);
+    return false;
+  }
+
+  #noteArchive(reference: string, archive: string, onLine: OnLine): void {
+    this.#ports.logger.log('info', 'an image archive stands in for a base image', { reference });
+    onLine(`No registry gave ${reference}: taking it from the archive ${path.basename(archive)}`);
   }
 
   async #export(name: string, tag: string, signal: AbortSignal): Promise<StoredImage> {
