@@ -103,7 +103,8 @@ export class Buildah {
       ca === null ? own : await this.#writeInput(withCaCertificates(await readFile(own, 'utf8')));
     const result = await this.#run(
       [
-        ...['bud', '--layers', '--isolation', 'chroot', '--format', 'oci', '--tag', request.name],
+        ...['bud', '--layers', '--force-rm', '--isolation', 'chroot'],
+        ...['--format', 'oci', '--tag', request.name],
         ...(ca === null ? [] : ['--volume', `${ca}:${caFile}:ro`]),
         ...['--file', dockerfile, request.contextDir],
       ],
