@@ -47,7 +47,8 @@ export async function inspectMachine(
     capabilities: capabilitiesOf(runtime, {
       abilities,
       hasUserNetwork: userNetworkLack === null,
-      canBuild: request.canBuild,
+      canBuild:
+        request.canBuild && (runtime.name !== 'process' || (await canBuildRootless(signal))),
     }),
   };
 }
@@ -81,6 +82,14 @@ function capabilitiesOf(
   };
 }
 
+/** buildah needs root or a user namespace, which are what a machine for plain processes lacks. */
+async function canBuildRootless(signal: AbortSignal): Promise<boolean> {
+  if (process.getuid?.() === 0) return true;
+  if (findProgram('unshare') === null) return false;
+  const args = ['--user', '--map-root-user', 'true'];
+  return (await runHostCommand({ file: 'unshare', args }, signal)).exitCode === 0;
+}
+
 /** Why no user-mode network can be made here; null = one can. Opening the device is what the program itself does. */
 export function lackOfUserNetwork(device = '/dev/net/tun'): string | null {
   if (findProgram('slirp4netns') === null)
@@ -108,20 +117,21 @@ async function chooseRuntime(
     if (!('missing' in found)) return found;
     reasons.push(`${name}: ${found.missing}`);
   }
-  throw new RolloutError('ENVIRONMENT_UNAVAILABLE', `no sandbox runtime: ${reasons.join('; ')}`, {
-    phase: 'environment',
-    field: 'environment.type',
-    remedy: remedyOf(isUnsandboxedAllowed),
-  });
+  throw noRuntime(reasons, isUnsandboxedAllowed);
 }
 
 /** A sandbox is asked for first; plain processes are named as the way without one. */
-function remedyOf(isUnsandboxedAllowed: boolean): string {
+export function noRuntime(reasons: readonly string[], isUnsandboxedAllowed: boolean): RolloutError {
   const sandboxed =
     'Install a sandbox runtime (`sudo apt-get install runc`), or use `--env docker`.';
-  return isUnsandboxedAllowed
-    ? `${sandboxed} Plain processes need \`sudo apt-get install proot\`.`
-    : `${sandboxed} For tasks and agents that are trusted with this machine: \`--allow-unsandboxed\` runs plain processes without isolation.`;
+  const plain = isUnsandboxedAllowed
+    ? 'Plain processes need `sudo apt-get install proot`.'
+    : 'For tasks and agents that are trusted with this machine: `--allow-unsandboxed` runs plain processes without isolation.';
+  return new RolloutError('ENVIRONMENT_UNAVAILABLE', `no sandbox runtime: ${reasons.join('; ')}`, {
+    phase: 'environment',
+    field: 'environment.type',
+    remedy: `${sandboxed} ${plain}`,
+  });
 }
 
 async function find(
