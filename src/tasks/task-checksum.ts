@@ -8,8 +8,8 @@ import { compareBytes, fileSha256 } from './file-walk.ts';
 /**
  * `task_checksum` of result.json: the "dirhash" (SHA-256, in hex) of the whole folder, hidden files included. A file is described as
  * `data:<hash>` NUL `name:<name>`, a folder as `dirhash:<hash>` NUL `name:<name>`; a folder's hash is that of its descriptions,
- * sorted and joined by two NULs. Links are followed; folders without any file, broken links, sockets and a link back to a folder it lies
- * in are left out. TASK_FILE_MISSING when something cannot be read.
+ * sorted and joined by two NULs. Links are followed; folders without any file, broken links, sockets, a link back to a folder it lies
+ * in and links into the kernel's own file systems are left out. TASK_FILE_MISSING when something cannot be read.
  */
 export function taskChecksum(dir: string, signal: AbortSignal): Promise<string> {
   const at = { code: 'TASK_FILE_MISSING', phase: 'resolve', what: 'task checksum' } as const;
@@ -24,7 +24,7 @@ async function folderHash(
 ): Promise<string | null> {
   signal.throwIfAborted();
   const real = await realpath(dir);
-  if (parents.includes(real)) return null;
+  if (parents.some((parent) => isBelow(parent, real)) || isOfKernel(real)) return null;
   const descriptions: string[] = [];
   for (const name of await readdir(dir)) {
     const description = await describe(path.join(dir, name), [...parents, real], signal);
@@ -42,10 +42,21 @@ async function describe(
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ELOOP') return null;
     throw error;
   });
+  if (found?.isFile() === true && isOfKernel(await realpath(file))) return null;
   if (found?.isFile() === true) return `data:${await fileSha256(file, signal)}`;
   if (found?.isDirectory() !== true) return null;
   const hash = await folderHash(file, parents, signal);
   return hash === null ? null : `dirhash:${hash}`;
+}
+
+/** The folder itself counts. */
+function isBelow(file: string, folder: string): boolean {
+  return file === folder || file.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
+}
+
+/** What lies there is no content: it changes, has no end, or waits for a reader of its own. */
+function isOfKernel(file: string): boolean {
+  return ['/proc', '/sys', '/dev'].some((folder) => isBelow(file, folder));
 }
 
 function sha256(text: string): string {

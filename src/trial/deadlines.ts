@@ -36,8 +36,11 @@ const maxMarginMs = 50;
 const slack = 1.05;
 /** Reserves take at most this much of a ceiling. */
 const maxReservedShare = 0.8;
+/** Ten years: longer limits are cut to it, so that every end is a date. */
+const longestMs = 10 * 366 * 24 * 3_600_000;
 
-export function leaf(name: string, ownMs: number | null, reserveMs?: number): Span {
+export function leaf(name: string, limitMs: number | null, reserveMs?: number): Span {
+  const ownMs = limitMs === null ? null : Math.min(limitMs, longestMs);
   const reserve = Math.max(1, Math.min(reserveMs ?? ownMs ?? 1, ownMs ?? Infinity));
   return {
     name,

@@ -123,6 +123,10 @@ describe('the task checksum', () => {
     await mkdir(path.join(task.dir, 'empty', 'deep'), { recursive: true });
     await symlink('nowhere', path.join(task.dir, 'broken'));
     await symlink('..', path.join(task.dir, 'empty', 'loop'));
+    await symlink('/', path.join(task.dir, 'everything'));
+    await symlink('..', path.join(task.dir, 'siblings'));
+    await symlink('/proc/self/status', path.join(task.dir, 'changing'));
+    await symlink('/proc', path.join(task.dir, 'endless'));
     assert.equal(await taskChecksum(task.dir, never), checksum);
   });
 });

@@ -103,3 +103,14 @@ describe('the deadline tree', () => {
     assert.equal(childDeadline(deadline, 'verifier', 1e9).endMs, 1e9 + 1_000);
   });
 });
+
+test('the longest limit still ends at a date', () => {
+  const root = rootDeadline(
+    group('trial', [leaf('agent', 1e303), leaf('verifier', 1e303)]),
+    0,
+    null,
+  );
+  const agent = childDeadline(root, 'agent', 0);
+  assert.ok(agent.endMs > 0 && agent.endMs < root.endMs);
+  assert.ok(!Number.isNaN(new Date(Date.now() + root.endMs).getTime()));
+});

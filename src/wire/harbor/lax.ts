@@ -6,7 +6,8 @@ import { z } from 'zod';
 
 const digits = String.raw`\d+(?:_\d+)*`;
 const decimal = new RegExp(
-  String.raw`^[+-]?(?:${digits}\.?(?:${digits})?|\.${digits})(?:[eE][+-]?${digits})?$`,
+  // Each digit can match in one way only, so that a long text takes no longer than it is.
+  String.raw`^[+-]?(?:${digits}(?:\.(?:${digits})?)?|\.${digits})(?:[eE][+-]?${digits})?$`,
 );
 const whole = new RegExp(String.raw`^[+-]?${digits}(?:\.0+)?$`);
 

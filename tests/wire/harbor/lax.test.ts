@@ -28,6 +28,11 @@ describe('a value coerces as in Pydantic:', () => {
       else assert.ok(result.data === output, JSON.stringify(result));
     });
 
+  it('and a long text of digits that is no number is refused at once', () => {
+    const result = laxNumber.safeParse(`${'1'.repeat(300_000)}x`); // minutes when tried in every way
+    assert.equal(result.success, false);
+  });
+
   it('and every kind is recorded', () => {
     assert.deepEqual(new Set(recorded.map(({ type }) => type)), new Set(Object.keys(schemas)));
   });
