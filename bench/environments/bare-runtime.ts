@@ -85,7 +85,7 @@ export class BareContainer {
   async destroy(): Promise<void> {
     await command('runc', ['delete', '--force', this.#id]);
     await command('umount', [`${this.#bundle}/rootfs`]);
-    await rm(this.#bundle, { recursive: true });
+    await rm(this.#bundle, { recursive: true, maxRetries: 10, retryDelay: 50 });
   }
 }
 
