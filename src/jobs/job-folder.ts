@@ -5,7 +5,7 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { boundary, isRolloutError, messageOf, RolloutError } from '../core/errors.ts';
+import { attribute, boundary, isRolloutError, messageOf, RolloutError } from '../core/errors.ts';
 import { replaceFile } from '../trial/replace-file.ts';
 import { toHarborJson } from '../wire/harbor/dump.ts';
 import { jobResultSchema, type JobResult } from '../wire/harbor/job-result.ts';
@@ -52,8 +52,18 @@ export class JobFolder {
   }
 
   async create(): Promise<void> {
-    const at = { code: 'JOB_UNREADABLE', phase: 'config', what: `job folder ${this.dir}` } as const;
-    await boundary(at, () => mkdir(this.dir, { recursive: true }));
+    try {
+      await mkdir(this.dir, { recursive: true });
+    } catch (error) {
+      const known = attribute(error, 'JOB_UNREADABLE', 'config', `job folder ${this.dir}`);
+      if (known.code !== 'JOB_UNREADABLE') throw known;
+      throw new RolloutError('JOB_UNREADABLE', known.message, {
+        phase: 'config',
+        field: 'jobs_dir',
+        remedy: 'Make the folder writable, or choose another --jobs-dir.',
+        cause: error,
+      });
+    }
   }
 
   async write(file: string, document: unknown): Promise<void> {

@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRolloutError } from '../../src/core/errors.ts';
+import { JobFolder } from '../../src/jobs/job-folder.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import {
   checkSameConfig,
@@ -204,5 +205,17 @@ test('a config.json that is no JSON is JOB_UNREADABLE', async () => {
   await writeFile(fixture.folder.configFile, '{');
   await assert.rejects(readStoredJob(fixture.folder), (error) =>
     isRolloutError(error, 'JOB_UNREADABLE'),
+  );
+});
+
+test('a job folder that cannot be made names its option', async () => {
+  await using fixture = await JobFixture.create();
+  await writeFile(fixture.folder.configFile, '');
+  await assert.rejects(
+    new JobFolder(`${fixture.folder.configFile}/job`).create(),
+    (error) =>
+      isRolloutError(error, 'JOB_UNREADABLE') &&
+      error.field === 'jobs_dir' &&
+      error.remedy !== null,
   );
 });

@@ -8,6 +8,9 @@ import type { HeldLock, LockPort } from '../../core/lock.ts';
 /** Result codes of SQLite for "somebody else has it": SQLITE_BUSY and SQLITE_LOCKED (low byte of an extended code). */
 const heldElsewhere = new Set([5, 6]);
 
+/** SQLITE_FULL. */
+const diskFull = 13;
+
 const firstPauseMs = 5;
 const longestPauseMs = 100;
 
@@ -33,7 +36,7 @@ export class FileLocks implements LockPort {
     } catch (error) {
       database?.close();
       if (heldElsewhere.has(sqliteCode(error))) return null;
-      throw attribute(error, 'JOURNAL_FAILED', 'queue', `cannot lock ${file}`);
+      throw notLocked(file, error);
     }
   }
 
@@ -65,6 +68,23 @@ class FileLock implements HeldLock {
     this.#database = null;
     database?.close(); // rolls the transaction back, which frees the lock
   }
+}
+
+function notLocked(file: string, error: unknown): RolloutError {
+  const what = `cannot lock ${file}`;
+  const known = attribute(error, 'JOURNAL_FAILED', 'queue', what);
+  if (known.code !== 'JOURNAL_FAILED') return known;
+  if (sqliteCode(error) === diskFull)
+    return new RolloutError('DISK_FULL', `${what}: no space left`, {
+      phase: 'queue',
+      remedy: 'Free disk space on the host, then run the job again: it resumes.',
+      cause: error,
+    });
+  return new RolloutError('JOURNAL_FAILED', known.message, {
+    phase: 'queue',
+    remedy: 'Make the folder of the file writable for this user.',
+    cause: error,
+  });
 }
 
 function sqliteCode(error: unknown): number {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { getEventListeners } from 'node:events';
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../../src/core/clock.ts';
 import { never } from '../../../src/core/linked-abort.ts';
+import { isRolloutError } from '../../../src/core/errors.ts';
 import { FileLocks } from '../../../src/store/file/file-lock.ts';
 import { Child } from './child.ts';
 
@@ -105,4 +107,32 @@ test('a lock file that cannot be made is an error that names it', async () => {
     code: 'JOURNAL_FAILED',
     message: /a\.lock/,
   });
+});
+
+test('a lock on a full disk is DISK_FULL, not a failure of the journal', async (t) => {
+  await using folder = await temporary();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'slipway-test', folder.path]);
+  } catch {
+    t.skip('mounting needs root');
+    return;
+  }
+  try {
+    await writeFile(join(folder.path, 'noise'), Buffer.alloc(64 * 1024)).catch(() => undefined);
+    assert.throws(
+      () => locks.tryAcquire(join(folder.path, 'a.lock')),
+      (error) => isRolloutError(error, 'DISK_FULL') && error.remedy !== null,
+    );
+  } finally {
+    execFileSync('umount', [folder.path]);
+  }
+});
+
+test('a lock below something that is no folder says what to do', async () => {
+  await using folder = await temporary();
+  await writeFile(join(folder.path, 'file'), '');
+  assert.throws(
+    () => locks.tryAcquire(join(folder.path, 'file', 'a.lock')),
+    (error) => isRolloutError(error, 'JOURNAL_FAILED') && error.remedy !== null,
+  );
 });
