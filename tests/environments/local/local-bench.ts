@@ -43,7 +43,11 @@ function whyNoImage(): string | null {
 }
 
 export class LocalBench implements Disposable {
-  readonly stateDir = mkdtempSync(path.join(tmpdir(), 'slipway-local-'));
+  readonly stateDir: string;
+
+  constructor(parent: string = tmpdir()) {
+    this.stateDir = mkdtempSync(path.join(parent, 'slipway-local-'));
+  }
 
   provider(options: Partial<LocalOptions> = {}): LocalProvider {
     return new LocalProvider(

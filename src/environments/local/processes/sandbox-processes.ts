@@ -18,6 +18,8 @@ import type { TracedProcesses } from './traced-processes.ts';
 
 const freezeMs = 200;
 const pollMs = 2;
+/** For programs of the host that end by themselves with the last process that they carry. */
+const settleMs = 2_000;
 
 export class SandboxProcesses {
   readonly #cgroup: SandboxCgroup | null;
@@ -79,12 +81,18 @@ export class SandboxProcesses {
       if (performance.now() - start > options.deadlineMs) throw survivors(victims);
       await delay(pollMs);
     }
+    await this.#settle();
     return {
       killed: killed.size,
       remaining: 0,
       confirmedBy: this.confirmedBy,
       durationMs: performance.now() - start,
     };
+  }
+
+  async #settle(): Promise<void> {
+    const until = performance.now() + settleMs;
+    while (this.#traced?.hasIdleTracer === true && performance.now() < until) await delay(pollMs);
   }
 
   /** One round: hold still, look, shoot, let go (a frozen process of a version 1 cgroup dies only when thawed). */

@@ -35,6 +35,15 @@ export class TracedProcesses {
       }
   }
 
+  /** Whether a tracer is about to end, because nothing is left of what it traced. It still shows its command's words. */
+  get hasIdleTracer(): boolean {
+    const pids = allPids();
+    const busy = new Set(
+      pids.filter((pid) => readProcess(pid)?.isEnded === false).map((pid) => tracerOf(pid)),
+    );
+    return this.#tracers(pids).some((pid) => !busy.has(pid));
+  }
+
   #tracers(pids: readonly number[]): readonly number[] {
     return pids.filter((pid) => isTracer(pid, this.#folder.rootfs));
   }
