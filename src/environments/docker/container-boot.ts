@@ -4,6 +4,7 @@ import { RolloutError } from '../../core/errors.ts';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
 import type { EnvironmentSpec } from '../environment.ts';
 import { caBundle, caFile, caVariables } from '../shared/extra-ca.ts';
+import { isLostBeforeStart } from '../shared/lost-process.ts';
 import { containerSettings } from './container-settings.ts';
 import type { DockerParts } from './docker-parts.ts';
 import { createdId } from './engine/engine-answers.ts';
@@ -211,7 +212,8 @@ function startFailure(error: unknown, what: string): RolloutError {
 
 function isRuntimeHiccup(error: EngineError): boolean {
   return (
-    error.status === 500 && /broken pipe|connection reset|context deadline/i.test(error.message)
+    error.status >= 400 &&
+    (isLostBeforeStart(error.message) || error.message.includes('context deadline'))
   );
 }
 

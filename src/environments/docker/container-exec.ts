@@ -8,6 +8,7 @@ import {
   type ExecResult,
 } from '../environment.ts';
 import { killTreeScript } from '../shared/kill-tree.ts';
+import { isLostBeforeStart, retryLost } from '../shared/lost-process.ts';
 import { ShellChannel } from '../shared/shell-channel.ts';
 import { attachExec, type AttachedExec } from './attached-exec.ts';
 import { CapturedOutput } from './captured-output.ts';
@@ -31,7 +32,15 @@ export interface ExecTarget {
 }
 
 /** Runs one command in a container; the contract is that of `Environment.exec`. */
-export async function runCommand(
+export function runCommand(
+  target: ExecTarget,
+  request: ExecRequest & { readonly shell: 'bash' | 'sh' },
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  return retryLost(() => runOnce(target, request, signal));
+}
+
+async function runOnce(
   target: ExecTarget,
   request: ExecRequest & { readonly shell: 'bash' | 'sh' },
   signal: AbortSignal,
@@ -84,7 +93,14 @@ export async function runCommand(
 }
 
 /** Opens a shell that takes commands on its input. */
-export async function openShell(
+export function openShell(
+  target: ExecTarget,
+  options: { readonly user: string | number | null; readonly signal: AbortSignal },
+): Promise<ControlChannel> {
+  return retryLost(() => openOnce(target, options));
+}
+
+async function openOnce(
   target: ExecTarget,
   options: { readonly user: string | number | null; readonly signal: AbortSignal },
 ): Promise<ControlChannel> {
@@ -220,7 +236,8 @@ function neverRan(output: string): RolloutError {
   const detail = output.trim().slice(0, 2000);
   return new RolloutError('EXEC_FAILED', `the command could not be started: ${detail}`, {
     phase: 'environment',
-    retryable: false,
+    retryable: isLostBeforeStart(detail),
+    detail,
     remedy: 'Check that the user and the working folder exist and that the image has a shell.',
   });
 }

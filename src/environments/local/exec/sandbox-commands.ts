@@ -7,6 +7,7 @@ import type {
   ExecRequest,
   ExecResult,
 } from '../../environment.ts';
+import { retryLost } from '../../shared/lost-process.ts';
 import { ShellChannel } from '../../shared/shell-channel.ts';
 import { SandboxRoot } from '../files/sandbox-root.ts';
 import { lookUpUser, type AccountFiles, type ImageUser } from '../image-user.ts';
@@ -47,11 +48,14 @@ export class SandboxCommands {
     const args = commandArguments(request.command, this.#findShells(), {
       hasPipes: this.#options.runtime.abilities.givesPipes,
     });
-    const running = this.#start(
-      { args, cwd: request.cwd, env: request.env, user: request.user },
-      { hasInput: request.stdin !== undefined },
-    );
-    return finishCommand(running, request, { signal, isAlive: this.#options.isAlive });
+    const { isAlive } = this.#options;
+    return await retryLost(() => {
+      const running = this.#start(
+        { args, cwd: request.cwd, env: request.env, user: request.user },
+        { hasInput: request.stdin !== undefined },
+      );
+      return finishCommand(running, request, { signal, isAlive });
+    });
   }
 
   openControl(options: {

@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
+import { isLostBeforeStart } from '../../shared/lost-process.ts';
 import { hostSearchPath, runHostCommand, type HostCommandResult } from '../host-command.ts';
 import type { SandboxFolder } from '../sandbox-folder.ts';
 import { ociConfig, ociProcess, type SandboxProcess } from './oci-config.ts';
@@ -167,15 +168,9 @@ function readPid(file: string): number | null {
   }
 }
 
-/**
- * On a loaded machine runc now and then loses the first process of a sandbox before anything of the image has run, and says so in one of
- * these ways. Starting again is safe then, and works.
- */
-const initLost = /read init-p|connection reset by peer|broken pipe|unexpected EOF|stopped process/;
-
 function isInitLost(folder: SandboxFolder, result: HostCommandResult): boolean {
   if (result.exitCode === 0 || result.exitCode === mountFailed) return false;
-  return initLost.test(`${tail(folder.initLog)}\n${tail(folder.runtimeLog)}`);
+  return isLostBeforeStart(`${tail(folder.initLog)}\n${tail(folder.runtimeLog)}`);
 }
 
 function startFailed(
