@@ -11,6 +11,7 @@ import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { DestroyReceipt } from '../environment.ts';
 import type { SandboxCgroup } from './cgroups/cgroup-tree.ts';
 import { runHostCommand } from './host-command.ts';
+import { HeldNamespace } from './processes/held-namespace.ts';
 import {
   allPids,
   killNow,
@@ -39,7 +40,8 @@ export async function removeSandbox(
   const start = performance.now();
   using limit = new LinkedAbort([], { ms: deadlineMs, reason: () => new Error('deadline') });
   const { signal } = limit;
-  const namespace = recordedNamespace(folder);
+  using held = recordedNamespace(folder);
+  const namespace = held?.id ?? null;
   const traced = existsSync(folder.loader) ? new TracedProcesses(folder) : null;
   const rest: Record<string, () => boolean> = {
     process: () =>
@@ -122,14 +124,15 @@ async function killAll(
 }
 
 /** The pid namespace of the recorded init, if that process still lives and is in one of its own. */
-function recordedNamespace(folder: SandboxFolder): string | null {
+function recordedNamespace(folder: SandboxFolder): HeldNamespace | null {
   try {
     const pid = Number(readFileSync(folder.initPid, 'utf8'));
     if (!Number.isInteger(pid) || pid < 2) return null;
-    const namespace = pidNamespaceOf(pid);
-    return namespace === pidNamespaceOf(process.pid) || !servesFolder(pid, folder)
-      ? null
-      : namespace;
+    const held = HeldNamespace.of(pid);
+    if (held !== null && held.id !== pidNamespaceOf(process.pid) && servesFolder(pid, folder))
+      return held;
+    held?.[Symbol.dispose]();
+    return null;
   } catch {
     return null;
   }
