@@ -102,9 +102,10 @@ export class Sandbox {
     await this.release();
   }
 
-  /** Ends the servers and forwarders of the sandbox's network. Idempotent. */
+  /** Ends the servers and forwarders of the sandbox's network and lets go of its processes. Idempotent. */
   async release(): Promise<void> {
     this.#isStopped = true;
+    this.#processes.close();
     await this.network?.close();
   }
 

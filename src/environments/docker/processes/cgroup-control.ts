@@ -95,7 +95,7 @@ export class CgroupControl implements ProcessControl {
 
   /** What the pid namespace shows beside what is kept, once the cgroup shows nothing; null when namespaces cannot be read. */
   async #strayed(keep: ProcessSnapshot): Promise<readonly HostProcess[] | null> {
-    const pids = await pidsInNamespaceOf(this.#initPid);
+    const pids = await pidsInNamespaceOf(this.#initPid, this.#target.containerId);
     if (pids === null) return null;
     const found = (await Promise.all(pids.map(readProcess))).filter((entry) => entry !== null);
     return this.#without(found, keep);

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
 import type { KillReceipt, ProcessSnapshot } from '../../environment.ts';
 import type { SandboxCgroup } from '../cgroups/cgroup-tree.ts';
+import { HeldNamespace } from './held-namespace.ts';
 import {
   killNow,
   pidNamespaceMembers,
@@ -23,7 +24,8 @@ const settleMs = 2_000;
 
 export class SandboxProcesses {
   readonly #cgroup: SandboxCgroup | null;
-  readonly #namespace: string | null;
+  /** Held, so that its number stays this sandbox's. */
+  #namespace: HeldNamespace | null;
   readonly #traced: TracedProcesses | null;
 
   /** @param options.hasNamespace False when the sandbox shares the host's pid namespace. */
@@ -37,8 +39,14 @@ export class SandboxProcesses {
   ) {
     this.#traced = options.traced;
     this.#cgroup = options.cgroup;
-    const namespace = options.hasNamespace ? pidNamespaceOf(initPid) : null;
-    this.#namespace = namespace === pidNamespaceOf(process.pid) ? null : namespace;
+    this.#namespace = options.hasNamespace ? HeldNamespace.of(initPid) : null;
+    if (this.#namespace?.id === pidNamespaceOf(process.pid)) this.close();
+  }
+
+  /** Lets go of the pid namespace; nothing is looked for in it afterwards. Idempotent. */
+  close(): void {
+    this.#namespace?.[Symbol.dispose]();
+    this.#namespace = null;
   }
 
   get confirmedBy(): KillReceipt['confirmedBy'] {
@@ -52,7 +60,7 @@ export class SandboxProcesses {
   /** Living processes, by every way of looking. */
   all(): readonly ProcessRow[] {
     const rows = new Map<number, ProcessRow>();
-    for (const row of this.#namespace === null ? [] : pidNamespaceMembers(this.#namespace))
+    for (const row of this.#namespace === null ? [] : pidNamespaceMembers(this.#namespace.id))
       rows.set(row.pid, row);
     for (const row of this.#traced?.all() ?? []) rows.set(row.pid, row);
     for (const pid of this.#cgroup?.pids() ?? []) {
