@@ -1,6 +1,6 @@
 /**
  * A filter of system calls that lets proot's path translation be complete. proot knows the calls of its time; one that it does not
- * know passes with its path as it is and would act on the host's files. Those calls answer "not implemented" instead, as
+ * know passes with its path as it is and would act on the host's files. Those calls fail with ENOSYS instead, as
  * on a kernel before 5.1, and programs then use the older ones, which proot translates. Calls that change the machine itself are
  * forbidden: where Slipway runs as root, so do the processes.
  */
