@@ -2,8 +2,16 @@
  * The agent port: what solves a task inside an environment. One folder per agent, named only in `registry.ts`.
  * An agent borrows its environment: it never starts, stops or destroys it. The trial kills whatever the agent leaves running.
  */
+import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { ControlChannel, Environment, ExecRequest } from '../environments/environment.ts';
+import type { EngineOpener } from '../engines/engine.ts';
+import type {
+  ControlChannel,
+  Environment,
+  ExecRequest,
+  InteractiveProcess,
+  ProcessRequest,
+} from '../environments/environment.ts';
 import type { McpServerEntry } from '../wire/harbor/run-config.ts';
 import type { AgentResult } from '../wire/harbor/trial-result.ts';
 
@@ -23,6 +31,7 @@ export interface AgentEnvironment extends Pick<
     readonly user?: string | number | null;
     readonly signal: AbortSignal;
   }): Promise<ControlChannel>;
+  openProcess(request: ProcessRequest, signal: AbortSignal): Promise<InteractiveProcess>;
   /** The same environment with more variables; they win over those of a request and over outer ones. */
   withEnv(variables: Readonly<Record<string, string>>): AgentEnvironment;
 }
@@ -47,6 +56,15 @@ export interface AgentOptions {
   /** Host folder for the agent's logs. */
   readonly logsDir: string;
   readonly solution: ReferenceSolution;
+  /** `agent.env` with its templates resolved: an agent that runs on the host reads its endpoint and key from here first. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Variables of this process, the second place for an endpoint and a key. */
+  readonly hostVariables: Readonly<Record<string, string | undefined>>;
+  /** Known secret values: none may reach a document that the agent writes. */
+  readonly secrets: readonly string[];
+  /** Opens a client for a model; the agent closes what it opened before its run ends. */
+  readonly openEngine: EngineOpener;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -75,6 +93,10 @@ export interface Agent {
   /** null = unknown; may become known during `setup`. */
   readonly version: string | null;
   readonly capabilities: AgentCapabilities;
+  /** Names in `logsDir` that the agent writes on the host. Files of these names in the sandbox's log folder are never copied over them. */
+  readonly hostFiles: readonly string[];
+  /** Variables of `agent.env` that only the host side of the agent reads, such as the key of the model: they never enter the sandbox. */
+  readonly hostOnlyVariables: readonly string[];
   /** Installs what the agent needs. Called once, before the first run. Throws AGENT_SETUP_FAILED; a signal ends it with its reason. */
   setup(environment: AgentEnvironment, signal: AbortSignal): Promise<void>;
   /**

@@ -4,6 +4,7 @@ import { readMachine, type HostVariables, type Machine } from '../config/machine
 import { systemClock } from '../core/clock.ts';
 import type { LockPort } from '../core/lock.ts';
 import { silentLogger } from '../core/logger.ts';
+import { openEngine } from '../engines/registry.ts';
 import { environmentNames, resolveEnvironment } from '../environments/registry.ts';
 import { ReferenceTasks } from '../jobs/reference-tasks.ts';
 import type { TaskSource } from '../jobs/task-source.ts';
@@ -33,6 +34,7 @@ export async function composeApp(variables: HostVariables, cwd: string): Promise
     resolveProvider: resolveEnvironment,
     environmentNames,
     resolveAgent,
+    openEngine,
     createTrial,
     taskSource: taskSource(machine, { git, locks }),
     skillSources: new SkillSources({ cacheDir, baseDir: cwd, locks, git }),

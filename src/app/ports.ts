@@ -2,6 +2,7 @@ import type { AgentResolver } from '../agents/agent.ts';
 import type { Machine } from '../config/machine.ts';
 import type { Clock } from '../core/clock.ts';
 import type { LockPort } from '../core/lock.ts';
+import type { EngineOpener } from '../engines/engine.ts';
 import type { EnvironmentProvider } from '../environments/environment.ts';
 import type { EnvironmentSettings } from '../environments/registry.ts';
 import type { TaskSource } from '../jobs/task-source.ts';
@@ -26,6 +27,7 @@ export interface AppPorts {
   /** Names that `resolveProvider` knows. */
   readonly environmentNames: readonly string[];
   readonly resolveAgent: AgentResolver;
+  readonly openEngine: EngineOpener;
   readonly createTrial: (request: TrialRequest, parts: TrialParts) => Trial;
   readonly taskSource: TaskSource;
   readonly skillSources: Pick<SkillSources, 'locate'>;

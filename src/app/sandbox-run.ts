@@ -68,6 +68,7 @@ export async function openSandboxRun(
         ports.createTrial(request, {
           provider,
           resolveAgent: ports.resolveAgent,
+          openEngine: ports.openEngine,
           clock,
           logger: trialLogger,
           hostVariables: machine.variables,

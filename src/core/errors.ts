@@ -10,6 +10,7 @@ export type Phase =
   | 'environment'
   | 'agent-setup'
   | 'agent'
+  | 'model-call'
   | 'agent-stop'
   | 'collect'
   | 'verifier'

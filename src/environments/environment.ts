@@ -148,6 +148,23 @@ export interface ControlChannel {
   close(): Promise<void>;
 }
 
+export interface ProcessRequest extends Pick<ExecRequest, 'command' | 'cwd' | 'env' | 'user'> {
+  /** Called with each piece of output as it comes, bytes as written; must not throw. */
+  readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void;
+}
+
+/** A program in the sandbox, without a terminal, whose standard input stays open. */
+export interface InteractiveProcess {
+  /** Resolves when the bytes were taken. Rejects with ENVIRONMENT_LOST when the program has ended. */
+  write(bytes: string | Uint8Array): Promise<void>;
+  /** Ends its input. Idempotent. */
+  endInput(): void;
+  /** Exit code; null when it was killed or its sandbox went. Never rejects. All output has been delivered before. */
+  readonly exited: Promise<number | null>;
+  /** SIGKILLs it with its descendants; resolves when it has ended. Idempotent. */
+  kill(): Promise<void>;
+}
+
 /** Processes that were running at one moment; opaque to callers. */
 export interface ProcessSnapshot {
   /** Pid and start time of each, as seen by the adapter. */
@@ -201,6 +218,12 @@ export interface Environment {
     readonly user?: string | number | null;
     readonly signal: AbortSignal;
   }): Promise<ControlChannel>;
+
+  /**
+   * Starts a program (as `exec` does) and answers at once. `signal` ends the wait for its start and, later, kills it. It is killed with the
+   * agent's other processes by `killProcesses`, and by `stop` and `destroy`. EXEC_FAILED when it cannot be started.
+   */
+  openProcess(request: ProcessRequest, signal: AbortSignal): Promise<InteractiveProcess>;
 
   /** Host file → sandbox file; parents are created; owner root, mode kept. An existing folder at `to` is TRANSFER_FAILED. */
   uploadFile(from: string, to: string, signal: AbortSignal): Promise<void>;

@@ -27,6 +27,11 @@ export function agentEnvironment(
         close: () => channel.close(),
       };
     },
+    openProcess: (request, signal) =>
+      environment.openProcess(
+        { ...request, user: request.user ?? user, env: { ...request.env, ...env } },
+        signal,
+      ),
     uploadFile: (from, to, signal) => environment.uploadFile(from, to, signal),
     uploadDir: (from, to, signal) => environment.uploadDir(from, to, signal),
     downloadFile: (from, to, signal, options) =>

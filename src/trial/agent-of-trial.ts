@@ -7,6 +7,7 @@ import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { AgentInfo } from '../wire/harbor/trial-result.ts';
 import type { TrialParts } from './trial-options.ts';
 import type { TrialPlan } from './trial-plan.ts';
+import { trialSecrets } from './trial-secrets.ts';
 
 /** The agent of a trial's configuration. AGENT_UNKNOWN, or CAPABILITY_UNSUPPORTED when it cannot do what the trial asks of it. */
 export async function createAgent(
@@ -31,6 +32,11 @@ export async function createAgent(
         findSolutionScript({ dir: task.dir, os: task.environment.os, stepName }),
       env: () => resolveTemplates(task.solutionEnv, parts.hostVariables, 'solution.env'),
     },
+    env: plan.agentEnv,
+    hostVariables: parts.hostVariables,
+    secrets: trialSecrets(config, { plan, hostVariables: parts.hostVariables }),
+    openEngine: parts.openEngine,
+    clock: parts.clock,
     logger,
   });
   const { capabilities } = agent;
@@ -49,6 +55,15 @@ function refusal(agent: Agent, field: string, what: string): RolloutError {
     field,
     remedy: 'Use another agent, or leave the option out.',
   });
+}
+
+/** Variables that the agent's commands see in the sandbox. */
+export function sandboxVariables(
+  { agentEnv }: TrialPlan,
+  { hostOnlyVariables }: Agent,
+): Readonly<Record<string, string>> {
+  const hidden = new Set(hostOnlyVariables);
+  return Object.fromEntries(Object.entries(agentEnv).filter(([name]) => !hidden.has(name)));
 }
 
 /** `agent_info`: also for a trial that never came to have an agent. */

@@ -1,4 +1,4 @@
-import type { AgentResolver } from '../agents/agent.ts';
+import type { AgentOptions, AgentResolver } from '../agents/agent.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { EnvironmentProvider, HostEndpoint } from '../environments/environment.ts';
@@ -51,6 +51,8 @@ export interface TrialParts {
   /** Journals, labels and limits on its own; chosen by `config.environment`. */
   readonly provider: EnvironmentProvider;
   readonly resolveAgent: AgentResolver;
+  /** For agents that call a model from the host. */
+  readonly openEngine: AgentOptions['openEngine'];
   readonly clock: Clock;
   readonly logger: Logger;
   /** Variables of the host, for templates and for masking. */

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { openEngine } from '../../src/engines/registry.ts';
 import type { Agent, AgentOptions, AgentResolver, AgentRun } from '../../src/agents/agent.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { never } from '../../src/core/linked-abort.ts';
@@ -45,7 +46,9 @@ export interface BenchOptions {
   readonly trialName?: string;
 }
 
-export type AgentBehaviour = Partial<Pick<Agent, 'setup' | 'capabilities' | 'version'>> & {
+export type AgentBehaviour = Partial<
+  Pick<Agent, 'setup' | 'capabilities' | 'version' | 'hostFiles' | 'hostOnlyVariables'>
+> & {
   run?(run: AgentRun, signal: AbortSignal, options: AgentOptions): Promise<void>;
 };
 
@@ -107,6 +110,7 @@ export async function trialBench(options: BenchOptions): Promise<TrialBench> {
     },
     {
       provider: options.provider,
+      openEngine,
       resolveAgent: options.agent === undefined ? resolveAgent : resolverOf(options.agent),
       clock: systemClock,
       logger: silentLogger,
@@ -139,6 +143,8 @@ function resolverOf(behaviour: AgentBehaviour): AgentResolver {
       loadTrajectory: false,
       windows: false,
     },
+    hostFiles: behaviour.hostFiles ?? [],
+    hostOnlyVariables: behaviour.hostOnlyVariables ?? [],
     setup: behaviour.setup ?? (() => Promise.resolve()),
     run: async (run, signal) => await behaviour.run?.(run, signal, options),
   });

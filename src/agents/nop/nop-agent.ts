@@ -6,6 +6,8 @@ export function nopAgent(): Agent {
     name: 'nop',
     version: '1.0.0',
     capabilities: { resume: false, loadTrajectory: false, windows: true },
+    hostFiles: [],
+    hostOnlyVariables: [],
     setup: () => Promise.resolve(),
     run: () => Promise.resolve(),
   };

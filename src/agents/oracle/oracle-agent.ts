@@ -20,6 +20,8 @@ export class OracleAgent implements Agent {
     loadTrajectory: false,
     windows: false,
   };
+  readonly hostFiles = ['exit-code.txt'];
+  readonly hostOnlyVariables = [];
   readonly #options: AgentOptions;
 
   constructor(options: AgentOptions) {

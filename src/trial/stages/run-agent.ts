@@ -8,6 +8,7 @@ import { LinkedAbort } from '../../core/linked-abort.ts';
 import { isSamePolicy } from '../../wire/network-policy.ts';
 import { emptyAgentResult, type AgentResult } from '../../wire/harbor/trial-result.ts';
 import { agentEnvironment } from '../agent-environment.ts';
+import { sandboxVariables } from '../agent-of-trial.ts';
 import type { DeadlineScope } from '../deadline-scope.ts';
 import { raceAbort } from '../deadline-scope.ts';
 import { switchNetwork } from '../network-phase.ts';
@@ -82,7 +83,7 @@ async function runWithLimit(run: RoundRun, signal: AbortSignal): Promise<void> {
         user: round.agentUser,
         env: {
           ...(deadline !== null && { [deadlineVariable]: deadline.toISOString() }),
-          ...run.plan.agentEnv,
+          ...sandboxVariables(run.plan, agent),
         },
       }),
       step: round.step === null ? null : { name: round.step.name, index: round.index },

@@ -19,7 +19,9 @@ export const saveAgentLogs: Stage<RoundRun> = {
     const { include_logs: include, exclude_logs: exclude } = plan.config.agent;
     const save = async (limited: AbortSignal): Promise<void> => {
       const hasOwnFiles = (await readdir(folders.agent)).length > 0;
-      await environment.downloadDir(agentLogsDir, folders.agent, limited);
+      await environment.downloadDir(agentLogsDir, folders.agent, limited, {
+        exclude: [...run.agent.hostFiles],
+      });
       await applyLogFilters(folders.agent, { include, exclude }, []);
       if (hasOwnFiles) await environment.uploadDir(folders.agent, agentLogsDir, limited);
     };

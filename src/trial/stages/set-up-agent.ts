@@ -1,5 +1,6 @@
 import { attribute, RolloutError } from '../../core/errors.ts';
 import { agentEnvironment } from '../agent-environment.ts';
+import { sandboxVariables } from '../agent-of-trial.ts';
 import type { Stage } from '../stage.ts';
 
 /** Notes which processes are the environment's own, then lets the agent install itself as the agent's user. */
@@ -10,7 +11,7 @@ export const setUpAgent: Stage = {
     const { plan, record, agent } = run;
     const environment = agentEnvironment(run.environment, {
       user: plan.task.agent.user,
-      env: plan.agentEnv,
+      env: sandboxVariables(plan, run.agent),
     });
     const setUp = async (limited: AbortSignal): Promise<void> => {
       run.state.baseProcesses = await run.environment.snapshotProcesses(limited);

@@ -14,6 +14,7 @@ const phases = [
   'environment',
   'agent-setup',
   'agent',
+  'model-call',
   'agent-stop',
   'collect',
   'verifier',

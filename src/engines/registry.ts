@@ -1,0 +1,15 @@
+import { RolloutError } from '../core/errors.ts';
+import type { Engine, EngineKind, EngineOpener, EngineOptions } from './engine.ts';
+
+/** Every dialect by name; its code is loaded when it is first asked for. */
+const engines: ReadonlyMap<EngineKind, (options: EngineOptions) => Promise<Engine>> = new Map();
+
+export const openEngine: EngineOpener = async (options) => {
+  const open = engines.get(options.kind);
+  if (open !== undefined) return await open(options);
+  throw new RolloutError('CONFIG_INVALID', `no engine is called ${JSON.stringify(options.kind)}`, {
+    phase: 'config',
+    field: 'engine.kind',
+    remedy: `Use one of: ${[...engines.keys()].join(', ')}.`,
+  });
+};
