@@ -55,4 +55,9 @@ export const layers = {
 export const adapterFolders = ['environments', 'agents', 'engines', 'store'];
 
 /** Sub-folders of an adapter folder that are shared pieces, not adapters. */
-export const sharedParts = { environments: ['shared'], agents: [], engines: [], store: [] };
+export const sharedParts = {
+  environments: ['shared'],
+  agents: [],
+  engines: ['shared', 'server'],
+  store: [],
+};

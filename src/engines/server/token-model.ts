@@ -38,6 +38,20 @@ export interface SampleRequest {
   readonly topLogprobs: number;
 }
 
+export interface ScoreRequest {
+  readonly ids: readonly number[];
+  /** The first position that is scored. */
+  readonly from: number;
+  readonly topLogprobs: number;
+}
+
+/** One position of a scored text; the first of all has nothing before it, so its log-probability is null. */
+export interface ScoredToken {
+  readonly id: number;
+  readonly logprob: number | null;
+  readonly top: readonly { readonly id: number; readonly logprob: number }[];
+}
+
 export interface TokenModel {
   readonly name: string;
   /** Prompt and output together, in tokens. */
@@ -47,5 +61,7 @@ export interface TokenModel {
   render(request: ChatRequest): number[];
   /** Samples until the end token (which is yielded), a stop rule of the caller's, or the signal. Never more than `sampling.maxTokens`. */
   sample(request: SampleRequest, signal: AbortSignal): AsyncIterable<SampledToken>;
+  /** Log-probabilities of `ids` from `from` to the end, each given all ids before it; what `sample` reports for the same prefix. */
+  score(request: ScoreRequest, signal: AbortSignal): Promise<readonly ScoredToken[]>;
   close(): Promise<void>;
 }
