@@ -47,6 +47,12 @@ export function trialDocument(trial: TrialSummary): Record<string, unknown> {
       message: failure.message,
       remedy: failure.remedy,
     },
+    turns: trial.turns,
+    tokens: {
+      input: trial.tokens.input,
+      cache: trial.tokens.cache,
+      output: trial.tokens.output,
+    },
     phase_times: trial.phaseTimes,
   };
 }

@@ -2,8 +2,8 @@
 import type { EvalGroup, JobOutcome, JobReport, TrialSummary } from '../app/run-job.ts';
 import type { EvalCoverage, EvalStats } from '../wire/harbor/job-result.ts';
 import { plainText } from './plain-text.ts';
-import { phaseColumns, phaseTimesOf } from './phase-times.ts';
-import { counted, formatDuration, formatNumber, renderTable, type Cell } from './table.ts';
+import { counted, formatDuration, formatNumber } from './table.ts';
+import { trialTable } from './trial-table.ts';
 
 export interface SummaryOptions {
   /** Take Harbor's numbers, in which a trial without a verdict is a 0. */
@@ -30,24 +30,6 @@ function renderGroup(group: EvalGroup, stats: EvalStats, options: SummaryOptions
     ...failureList(group.trials),
   ];
   return parts.join('\n');
-}
-
-function trialTable(trials: readonly TrialSummary[]): string {
-  const rows = trials.map((trial): Cell[] => [
-    trial.taskName,
-    trial.trialName.split('__').at(-1) ?? trial.trialName,
-    rewardText(trial),
-    trial.failure === null ? 'ok' : (trial.failure.code ?? trial.failure.exceptionType),
-    ...phaseTimesOf(trial.phaseTimes).map((ms) => (ms === null ? '–' : formatDuration(ms))),
-  ]);
-  return renderTable(['task', 'trial', 'reward', 'result', ...phaseColumns], rows);
-}
-
-function rewardText({ rewards }: TrialSummary): string {
-  const entries = Object.entries(rewards ?? {});
-  if (entries.length === 0) return '–';
-  if (entries.length === 1) return formatNumber(entries[0]?.[1] ?? 0);
-  return entries.map(([channel, value]) => `${channel} ${formatNumber(value)}`).join(', ');
 }
 
 /** What is averaged over is always said. */

@@ -238,6 +238,7 @@ function unrecorded({ config, task }: PlannedTrial, error: RolloutError): TrialS
       remedy: error.remedy,
     },
     tokens: { input: null, cache: null, output: null, costUsd: null },
+    turns: null,
     phaseTimes: {},
     startedAt: null,
   };

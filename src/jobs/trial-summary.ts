@@ -36,6 +36,8 @@ export interface TrialSummary {
   readonly rewards: RewardMap | null;
   readonly failure: TrialFailure | null;
   readonly tokens: TokenTotals;
+  /** Calls of a model that the agent took its next step from; null = it does not say. */
+  readonly turns: number | null;
   readonly phaseTimes: PhaseTimes;
   readonly startedAt: string | null;
 }
@@ -61,6 +63,7 @@ export function summarize(result: TrialResult): TrialSummary {
     rewards: result.verifier_result?.rewards ?? null,
     failure: failureOf(result),
     tokens: tokensOf(result),
+    turns: sumKnown(agentResultsOf(result).map(turnsOf)),
     phaseTimes: result.slipway?.phase_times ?? {},
     startedAt: result.started_at,
   };
@@ -113,18 +116,26 @@ const agentTypes: ReadonlySet<string> = new Set([
 ]);
 
 function tokensOf(result: TrialResult): TokenTotals {
-  const parts =
-    result.agent_result !== null
-      ? [result.agent_result]
-      : (result.step_results ?? []).flatMap(({ agent_result }) => agent_result ?? []);
-  const sum = (field: keyof AgentResult): number | null =>
-    sumKnown(parts.map((part) => part[field] as number | null));
+  const parts = agentResultsOf(result);
+  const sum = (field: 'n_input_tokens' | 'n_cache_tokens' | 'n_output_tokens' | 'cost_usd') =>
+    sumKnown(parts.map((part) => part[field]));
   return {
     input: sum('n_input_tokens'),
     cache: sum('n_cache_tokens'),
     output: sum('n_output_tokens'),
     costUsd: sum('cost_usd'),
   };
+}
+
+function agentResultsOf(result: TrialResult): AgentResult[] {
+  if (result.agent_result !== null) return [result.agent_result];
+  return (result.step_results ?? []).flatMap(({ agent_result }) => agent_result ?? []);
+}
+
+/** `n_episodes` is Terminus-2's word for it. */
+function turnsOf({ metadata }: AgentResult): number | null {
+  const turns = metadata?.['n_episodes'];
+  return typeof turns === 'number' && Number.isFinite(turns) ? turns : null;
 }
 
 /** The sum of what is known; null when nothing is. */

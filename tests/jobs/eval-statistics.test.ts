@@ -14,6 +14,7 @@ function trial(trialName: string, rewards: RewardMap): TrialSummary {
     rewards,
     failure: null,
     tokens: { input: null, cache: null, output: null, costUsd: null },
+    turns: null,
     phaseTimes: {},
     startedAt: null,
   };

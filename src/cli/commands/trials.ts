@@ -1,12 +1,13 @@
 /** `slipway trials ls`, `show` and `regrade`. */
 import type { Command } from 'commander';
+import type { TrialSummary } from '../../app/run-job.ts';
 import { listTrials, regradeTrials, showTrial } from '../../app/trials.ts';
 import type { CommandScope } from '../command-scope.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { phaseColumns, phaseTimesOf } from '../phase-times.ts';
 import { trialDocument } from '../run-document.ts';
 import { plainText } from '../plain-text.ts';
-import { formatDuration, renderTable } from '../table.ts';
+import { counted, formatDuration, renderTable } from '../table.ts';
 import { shortVerdictText, verdictText } from '../verdict-text.ts';
 import { runAndReport } from './run.ts';
 
@@ -104,6 +105,7 @@ async function show(scope: CommandScope, dir: string, isJson: boolean): Promise<
     [
       `${summary.trialName}  (task ${summary.taskName}, agent ${summary.agentName})`,
       verdictText(summary),
+      ...usageLine(summary),
       ...detailLines(result.slipway?.failure?.detail ?? null),
       '',
       renderTable([...phaseColumns], [times]),
@@ -112,6 +114,17 @@ async function show(scope: CommandScope, dir: string, isJson: boolean): Promise<
     ].join('\n'),
   );
   return exitCodes.ok;
+}
+
+/** What the agent said of its use of a model; absent when it said nothing. */
+function usageLine({ turns, tokens }: TrialSummary): string[] {
+  const parts = [
+    ...(turns === null ? [] : [counted(turns, 'turn')]),
+    ...(tokens.input === null ? [] : [`${tokens.input} tokens in`]),
+    ...(tokens.cache === null || tokens.cache === 0 ? [] : [`${tokens.cache} of them cached`]),
+    ...(tokens.output === null ? [] : [`${tokens.output} tokens out`]),
+  ];
+  return parts.length === 0 ? [] : [parts.join(', ')];
 }
 
 /** What stands behind a failure, such as the end of a build log. */
