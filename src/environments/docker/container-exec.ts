@@ -192,7 +192,7 @@ async function endOrKill(
   }
 }
 
-async function pidOf(exec: AttachedExec, signal: AbortSignal): Promise<number | null> {
+export async function pidOf(exec: AttachedExec, signal: AbortSignal): Promise<number | null> {
   try {
     return await withAbort(exec.pid, signal);
   } catch (error) {
@@ -232,7 +232,7 @@ async function withAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-function neverRan(output: string): RolloutError {
+export function neverRan(output: string): RolloutError {
   const detail = output.trim().slice(0, 2000);
   return new RolloutError('EXEC_FAILED', `the command could not be started: ${detail}`, {
     phase: 'environment',

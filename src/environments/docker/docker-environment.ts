@@ -10,12 +10,15 @@ import type {
   EnvironmentSpec,
   ExecRequest,
   ExecResult,
+  InteractiveProcess,
   KillReceipt,
+  ProcessRequest,
   ProcessSnapshot,
   ServiceAccess,
   StartReport,
 } from '../environment.ts';
 import { openShell, runCommand, type ExecTarget } from './container-exec.ts';
+import { openInteractive } from './container-process.ts';
 import { downloadDir, downloadFile, uploadDir, uploadFile } from './container-files.ts';
 import type { DockerParts } from './docker-parts.ts';
 import { containerDetails, type ContainerDetails } from './engine/engine-answers.ts';
@@ -33,6 +36,7 @@ export class DockerEnvironment implements Environment {
   readonly #parts: DockerParts;
   readonly #boot: SandboxBoot;
   readonly #channels = new Set<ControlChannel>();
+  readonly #opened = new Set<InteractiveProcess>();
   /** Of `start`; null before it. */
   #starting: LinkedAbort | null = null;
   #isStopping = false;
@@ -90,6 +94,13 @@ export class DockerEnvironment implements Environment {
     const channel = await openShell(this.#target(), { user, signal });
     this.#channels.add(channel);
     return channel;
+  }
+
+  async openProcess(request: ProcessRequest, signal: AbortSignal): Promise<InteractiveProcess> {
+    const opened = await openInteractive(this.#target(), request, signal);
+    this.#opened.add(opened);
+    void opened.exited.then(() => this.#opened.delete(opened));
+    return opened;
   }
 
   uploadFile(from: string, to: string, signal: AbortSignal): Promise<void> {
@@ -283,7 +294,10 @@ export class DockerEnvironment implements Environment {
   async #closeChannels(): Promise<void> {
     const open = [...this.#channels];
     this.#channels.clear();
-    await Promise.all(open.map(async (channel) => channel.close()));
+    await Promise.all([
+      ...open.map(async (channel) => channel.close()),
+      ...[...this.#opened].map(async (opened) => opened.kill()),
+    ]);
   }
 
   async #logTail(signal: AbortSignal): Promise<string> {

@@ -10,7 +10,9 @@ import type {
   EnvironmentSpec,
   ExecRequest,
   ExecResult,
+  InteractiveProcess,
   KillReceipt,
+  ProcessRequest,
   ProcessSnapshot,
   ServiceAccess,
   StartReport,
@@ -87,6 +89,12 @@ export class LocalEnvironment implements Environment {
     return this.#edge(options.signal, () =>
       Promise.resolve(this.#started.commands.openControl(options)),
     );
+  }
+
+  async openProcess(request: ProcessRequest, signal: AbortSignal): Promise<InteractiveProcess> {
+    signal.throwIfAborted();
+    this.#started.requireAlive();
+    return this.#edge(signal, () => this.#started.commands.openProcess(request, signal));
   }
 
   uploadFile(from: string, to: string, signal: AbortSignal): Promise<void> {

@@ -6,7 +6,9 @@ import type {
   Environment,
   ExecRequest,
   ExecResult,
+  InteractiveProcess,
   KillReceipt,
+  ProcessRequest,
   ProcessSnapshot,
   ServiceAccess,
   StartReport,
@@ -75,6 +77,10 @@ export class OwnedEnvironment implements Environment {
     readonly signal: AbortSignal;
   }): Promise<ControlChannel> {
     return this.#inner.openControl(options);
+  }
+
+  openProcess(request: ProcessRequest, signal: AbortSignal): Promise<InteractiveProcess> {
+    return this.#inner.openProcess(request, signal);
   }
 
   uploadFile(from: string, to: string, signal: AbortSignal): Promise<void> {

@@ -8,7 +8,9 @@ import type {
   EnvironmentSpec,
   ExecRequest,
   ExecResult,
+  InteractiveProcess,
   KillReceipt,
+  ProcessRequest,
   ProcessSnapshot,
   ServiceAccess,
   StartReport,
@@ -16,9 +18,11 @@ import type {
 import type { NetworkPolicy } from '../../../src/wire/network-policy.ts';
 import { FakeChannel } from './fake-channel.ts';
 import type { FakeMachine } from './fake-machine.ts';
+import { FakeInteractive } from './fake-process.ts';
 import { lost, type FakeSandbox } from './fake-sandbox.ts';
 import { downloadDir, downloadFile, uploadDir, uploadFile } from './fake-transfers.ts';
 import type { FaultPoint } from './faults.ts';
+import { findUser } from './users.ts';
 
 /** An environment object over a sandbox of a fake machine. The sandbox is looked up at each call, as another process may have removed it. */
 export class FakeEnvironment implements Environment {
@@ -80,6 +84,14 @@ export class FakeEnvironment implements Environment {
     signal.throwIfAborted();
     await this.#strike('exec', 'sh', signal);
     return new FakeChannel(this.#running(), user);
+  }
+
+  async openProcess(request: ProcessRequest, signal: AbortSignal): Promise<InteractiveProcess> {
+    signal.throwIfAborted();
+    await this.#strike('exec', request.command, signal);
+    const sandbox = this.#running();
+    await findUser(sandbox.files, request.user ?? sandbox.image.user);
+    return new FakeInteractive(sandbox, request, signal);
   }
 
   async uploadFile(from: string, to: string, signal: AbortSignal): Promise<void> {

@@ -31,13 +31,14 @@ const waitScript = '"$@" 3>&-; echo "$?" >&3';
 const pipeScript =
   '{ { "$@" 3>&- 4>&-; echo "$?" >&3; } 2>&1 >&4 | cat >&2 3>&- 4>&-; } 4>&1 | cat 3>&-';
 
-/** Arguments of the process that runs `command` and writes its exit code to descriptor 3. */
+/** Arguments of the process that runs `command` and writes its exit code to descriptor 3; with `saysBegin` a line before it. */
 export function commandArguments(
   command: string,
   shells: Shells,
-  options: { readonly hasPipes: boolean },
+  options: { readonly hasPipes: boolean; readonly saysBegin?: boolean },
 ): readonly string[] {
-  const script = options.hasPipes ? waitScript : pipeScript;
+  const wait = options.hasPipes ? waitScript : pipeScript;
+  const script = options.saysBegin === true ? `echo begun >&3; ${wait}` : wait;
   return [shells.waiting, '-c', script, 'slipway', shells.command, '-c', command];
 }
 
@@ -101,9 +102,20 @@ async function statusOrAbort(
     text = (text + chunk.toString('latin1')).slice(0, 16);
     if (text.includes('\n')) outcome.resolve(Number.parseInt(text, 10));
   });
-  const onEnd = (): void => outcome.resolve(null);
+  const stopWatching = watchEnd(running, () => outcome.resolve(null));
+  try {
+    return await outcome.promise;
+  } finally {
+    stopWatching();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Calls `onEnd` when the waiting shell is gone, be it without having said its status; returns what ends the watching. */
+export function watchEnd(running: SandboxCommand, onEnd: () => void): () => void {
   running.status.once('end', onEnd);
   running.status.once('error', onEnd);
+  running.status.once('close', onEnd);
   running.child.once('error', onEnd);
   // The program of the host holds the descriptor too: with a background child it would outlive a waiting shell that was killed.
   const watch = setInterval(() => {
@@ -111,12 +123,7 @@ async function statusOrAbort(
       if (pid !== null && isGone(pid)) setTimeout(onEnd, watchMs);
     });
   }, watchMs);
-  try {
-    return await outcome.promise;
-  } finally {
-    clearInterval(watch);
-    signal.removeEventListener('abort', onAbort);
-  }
+  return () => clearInterval(watch);
 }
 
 function isGone(pid: number): boolean {
@@ -127,9 +134,9 @@ function isGone(pid: number): boolean {
  * Waits until all output has arrived. Where a background child keeps the streams open, output counts as complete after a quiet
  * moment; the streams are then read on and dropped, so that the child can go on writing.
  */
-async function settleOutput(
+export async function settleOutput(
   closed: Promise<void>,
-  streams: readonly CapturedStream[],
+  streams: readonly { readonly lastByteAt: number }[],
 ): Promise<void> {
   const end = performance.now();
   const isClosed = closed.then(() => true);
@@ -147,7 +154,7 @@ async function settleOutput(
 }
 
 /** Kills the command with all it started, then the program of the host that carries it. */
-async function killCommand(running: SandboxCommand): Promise<void> {
+export async function killCommand(running: SandboxCommand): Promise<void> {
   const pid = await running.hostPid();
   if (pid !== null) await killProcessTree(pid, killMs);
   running.release();
@@ -166,7 +173,7 @@ function lost(): RolloutError {
   });
 }
 
-function notStarted(said: string, isAlive: boolean): RolloutError {
+export function notStarted(said: string, isAlive: boolean): RolloutError {
   if (!isAlive)
     return new RolloutError('ENVIRONMENT_LOST', 'the sandbox does not run any more', {
       phase: 'environment',

@@ -1,4 +1,4 @@
-/** Commands and control channels of one running sandbox: who runs them, with which variables, and which are still open. */
+/** Commands, control channels and open processes of one running sandbox: who runs them, with which variables, and which are still open. */
 import { closeSync, constants, readFileSync } from 'node:fs';
 import { RolloutError } from '../../../core/errors.ts';
 import type {
@@ -6,6 +6,8 @@ import type {
   EnvironmentSpec,
   ExecRequest,
   ExecResult,
+  InteractiveProcess,
+  ProcessRequest,
 } from '../../environment.ts';
 import { retryLost } from '../../shared/lost-process.ts';
 import { ShellChannel } from '../../shared/shell-channel.ts';
@@ -17,6 +19,7 @@ import type { SandboxCommand, SandboxRuntime } from '../runtime/runtime.ts';
 import type { SandboxFolder } from '../sandbox-folder.ts';
 import { mergedVariables, sandboxVariables, withHome, workdirOf } from '../sandbox-plan.ts';
 import { commandArguments, finishCommand, type Shells } from './exec.ts';
+import { openCommand } from './interactive-command.ts';
 import { runningShell } from './running-shell.ts';
 
 export interface SandboxCommandsOptions {
@@ -36,6 +39,7 @@ type ExecUser = string | number | null | undefined;
 export class SandboxCommands {
   readonly #options: SandboxCommandsOptions;
   readonly #channels = new Set<ControlChannel>();
+  readonly #processes = new Set<InteractiveProcess>();
   readonly #open = new Set<SandboxCommand>();
   #shells: Shells | null = null;
 
@@ -74,8 +78,29 @@ export class SandboxCommands {
     return channel;
   }
 
+  async openProcess(request: ProcessRequest, signal: AbortSignal): Promise<InteractiveProcess> {
+    signal.throwIfAborted();
+    const args = commandArguments(request.command, this.#findShells(), {
+      hasPipes: this.#options.runtime.abilities.givesPipes,
+      saysBegin: true,
+    });
+    const { isAlive } = this.#options;
+    const { cwd, env, user } = request;
+    const opened = await retryLost(() => {
+      const running = this.#start({ args, cwd, env, user }, { hasInput: true });
+      return openCommand({ running, isAlive }, request, signal);
+    });
+    this.#processes.add(opened);
+    void opened.exited.then(() => this.#processes.delete(opened));
+    return opened;
+  }
+
+  /** Ends control channels and open processes. */
   async closeChannels(): Promise<void> {
-    await Promise.all([...this.#channels].map((channel) => channel.close()));
+    await Promise.all([
+      ...[...this.#channels].map((channel) => channel.close()),
+      ...[...this.#processes].map((opened) => opened.kill()),
+    ]);
   }
 
   /** Ends every program of the host that still carries a command. The commands themselves end with the sandbox. */

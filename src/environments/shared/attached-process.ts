@@ -1,0 +1,78 @@
+import type { Writable } from 'node:stream';
+import { RolloutError } from '../../core/errors.ts';
+import type { InteractiveProcess } from '../environment.ts';
+
+/** What a shell reports for a process that was SIGKILLed, by whomever. */
+const killedExitCode = 137;
+
+export interface AttachedProcessParts {
+  readonly stdin: Writable;
+  /** Resolves with the exit code when the process has ended and its output has been delivered; null = it is not known. Never rejects. */
+  readonly ended: Promise<number | null>;
+  /** SIGKILLs the process with its descendants and lets go of its streams, so that `ended` resolves. Idempotent. */
+  readonly kill: () => Promise<void>;
+}
+
+/** A running program of a sandbox whose standard input stays open; the same for every adapter. */
+export class AttachedProcess implements InteractiveProcess {
+  readonly exited: Promise<number | null>;
+  readonly #parts: AttachedProcessParts;
+  readonly #isOver = Promise.withResolvers<'ended'>();
+  #hasEnded = false;
+  #killing: Promise<void> | null = null;
+
+  /** `signal` kills the program. */
+  constructor(parts: AttachedProcessParts, signal: AbortSignal) {
+    this.#parts = parts;
+    parts.stdin.on('error', () => undefined); // a write tells it, and the end of the program does
+    const onAbort = (): void => void this.kill();
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    this.exited = parts.ended.then((code) => {
+      this.#hasEnded = true;
+      this.#isOver.resolve('ended');
+      signal.removeEventListener('abort', onAbort);
+      parts.stdin.destroy();
+      return this.#killing !== null || code === killedExitCode ? null : code;
+    });
+  }
+
+  async write(bytes: string | Uint8Array): Promise<void> {
+    if (this.#hasEnded || this.#killing !== null) throw ended();
+    if (this.#parts.stdin.writableEnded) throw inputEnded();
+    const taken = Promise.withResolvers<'taken'>();
+    this.#parts.stdin.write(bytes, (error) => {
+      if (error) taken.reject(ended(error));
+      else taken.resolve('taken');
+    });
+    taken.promise.catch(() => undefined); // the end of the program may be told first
+    if ((await Promise.race([taken.promise, this.#isOver.promise])) === 'ended') throw ended();
+  }
+
+  endInput(): void {
+    this.#parts.stdin.end();
+  }
+
+  kill(): Promise<void> {
+    if (this.#hasEnded) return Promise.resolve();
+    this.#killing ??= (async () => {
+      await this.#parts.kill();
+      await this.exited;
+    })();
+    return this.#killing;
+  }
+}
+
+function ended(cause?: unknown): RolloutError {
+  return new RolloutError('ENVIRONMENT_LOST', 'the program in the sandbox has ended', {
+    phase: 'environment',
+    cause,
+    remedy: 'Start it again; when that fails too, the sandbox is gone.',
+  });
+}
+
+function inputEnded(): RolloutError {
+  return new RolloutError('INTERNAL', 'the input of the program was ended before', {
+    phase: 'environment',
+  });
+}
