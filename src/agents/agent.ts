@@ -97,6 +97,11 @@ export interface Agent {
   readonly hostFiles: readonly string[];
   /** Variables of `agent.env` that only the host side of the agent reads, such as the key of the model: they never enter the sandbox. */
   readonly hostOnlyVariables: readonly string[];
+  /**
+   * Looks at what the agent needs beside a sandbox, such as the address of its model, and keeps nothing open; absent = nothing to look at. Called
+   * once, before anything is started, so that a wrong address costs no sandbox. Throws what the run would throw; a signal ends it with its reason.
+   */
+  preflight?(signal: AbortSignal): Promise<void>;
   /** Installs what the agent needs. Called once, before the first run. Throws AGENT_SETUP_FAILED; a signal ends it with its reason. */
   setup(environment: AgentEnvironment, signal: AbortSignal): Promise<void>;
   /**

@@ -1,4 +1,4 @@
-/** What the trials of one run share: the journal, the environment, the creation limit. Opening it removes what dead runs left. */
+/** What the trials of one run share: the journal, the environment, the engines, the creation limit. Opening it removes what dead runs left. */
 import { lowerId } from '../core/ids.ts';
 import { Limiter } from '../core/limiter.ts';
 import { silentLogger, type Logger } from '../core/logger.ts';
@@ -12,6 +12,7 @@ import type { EnvironmentConfig } from '../wire/harbor/run-config.ts';
 import { noteLogger } from './note-logger.ts';
 import type { AppPorts } from './ports.ts';
 import { makeProvider, usableProviders } from './providers.ts';
+import { RunEngines } from './run-engines.ts';
 
 /** Creations at once, however many trials run: creating is what overloads a machine. */
 const concurrentCreations = 8;
@@ -34,7 +35,7 @@ export interface SandboxRunOptions {
   readonly note: (text: string) => void;
 }
 
-/** ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED. Disposing closes the provider, then the journal. */
+/** ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED. Disposing ends the engines, closes the journal, then the provider. */
 export async function openSandboxRun(
   options: SandboxRunOptions,
   ports: AppPorts,
@@ -56,6 +57,8 @@ export async function openSandboxRun(
   const runId = `run-${lowerId(16)}`;
   const journal = await journals.open(runId);
   scope.defer(() => journal.close());
+  const engines = new RunEngines(ports.openEngine, signal);
+  scope.defer(() => engines[Symbol.asyncDispose]());
   const limiter = new Limiter(concurrentCreations);
   const provider = ownedProvider(inner, { journal, limiter, clock, logger });
   const kept = scope.move();
@@ -68,7 +71,7 @@ export async function openSandboxRun(
         ports.createTrial(request, {
           provider,
           resolveAgent: ports.resolveAgent,
-          openEngine: ports.openEngine,
+          openEngine: engines.open,
           clock,
           logger: trialLogger,
           hostVariables: machine.variables,

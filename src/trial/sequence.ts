@@ -6,6 +6,7 @@ import { errorRegistry } from '../core/error-registry.ts';
 import { stopsAfter } from './step-gate.ts';
 import { archiveStep } from './stages/archive-step.ts';
 import { bringSkills } from './stages/bring-skills.ts';
+import { checkAgent } from './stages/check-agent.ts';
 import { checkHealth } from './stages/check-health.ts';
 import { cleanLogs } from './stages/clean-logs.ts';
 import { collect } from './stages/collect.ts';
@@ -28,7 +29,14 @@ export interface Sequence {
 }
 
 export const standardSequence: Sequence = {
-  start: [startEnvironment, uploadEnvironmentFiles, checkHealth, bringSkills, setUpAgent],
+  start: [
+    checkAgent,
+    startEnvironment,
+    uploadEnvironmentFiles,
+    checkHealth,
+    bringSkills,
+    setUpAgent,
+  ],
   round: [
     prepareStep,
     runAgent,

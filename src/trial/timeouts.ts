@@ -7,6 +7,7 @@ const defaultAgentSetupMs = 360_000;
 
 /** Waits without a limit in Harbor. */
 export const ownLimits = {
+  preflightMs: 30_000,
   skillsMs: 120_000,
   environmentUploadMs: 300_000,
   stepUploadMs: 300_000,
@@ -90,6 +91,7 @@ export function trialSpans(config: TrialConfig, task: Task): Span {
   const rounds = task.steps.length === 0 ? [null] : task.steps;
   return group('trial', [
     group('start', [
+      leaf('preflight', ownLimits.preflightMs, reserves.startMs),
       leaf('environment', environmentLimitMs(config, task), reserves.startMs),
       leaf('upload', ownLimits.environmentUploadMs, reserves.startMs),
       leaf(

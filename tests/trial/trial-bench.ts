@@ -47,7 +47,10 @@ export interface BenchOptions {
 }
 
 export type AgentBehaviour = Partial<
-  Pick<Agent, 'setup' | 'capabilities' | 'version' | 'hostFiles' | 'hostOnlyVariables'>
+  Pick<
+    Agent,
+    'preflight' | 'setup' | 'capabilities' | 'version' | 'hostFiles' | 'hostOnlyVariables'
+  >
 > & {
   run?(run: AgentRun, signal: AbortSignal, options: AgentOptions): Promise<void>;
 };
@@ -145,6 +148,7 @@ function resolverOf(behaviour: AgentBehaviour): AgentResolver {
     },
     hostFiles: behaviour.hostFiles ?? [],
     hostOnlyVariables: behaviour.hostOnlyVariables ?? [],
+    ...(behaviour.preflight !== undefined && { preflight: behaviour.preflight }),
     setup: behaviour.setup ?? (() => Promise.resolve()),
     run: async (run, signal) => await behaviour.run?.(run, signal, options),
   });

@@ -18,6 +18,8 @@ const environment = (lines: string): FolderFiles => ({
   'task.toml': `[environment]\ndocker_image = "${image}"\n${lines}\n`,
 });
 
+const noModel = new RolloutError('ENGINE_UNAVAILABLE', 'nobody is there', { phase: 'model-call' });
+
 interface Row {
   readonly title: string;
   readonly code: ErrorCode;
@@ -297,4 +299,30 @@ describe('a trial with', () => {
     });
     assert.match(result.slipway?.failure?.detail ?? '', /reward\.txt is a link/);
   });
+});
+
+test('an agent that cannot reach its model costs no sandbox', async () => {
+  const machine = new FakeMachine();
+  const stages: string[] = [];
+  const result = await runTrial(
+    {
+      provider: new FakeProvider(machine),
+      agent: { preflight: () => Promise.reject(noModel) },
+    },
+    ({ events }) => {
+      for (const event of events) if (event.type === 'stage:started') stages.push(event.stage);
+    },
+  );
+  assert.equal(result.slipway?.failure?.code, 'ENGINE_UNAVAILABLE');
+  assert.deepEqual(stages, ['checking agent']);
+  assert.equal(result.verifier_result, null);
+});
+
+test('an installation alone asks for no model', async () => {
+  const result = await runTrial({
+    provider: new FakeProvider(new FakeMachine()),
+    agent: { preflight: () => Promise.reject(noModel) },
+    config: { install_only: true },
+  });
+  assert.equal(result.exception_info, null);
 });
