@@ -159,7 +159,7 @@ export interface InteractiveProcess {
   write(bytes: string | Uint8Array): Promise<void>;
   /** Ends its input. Idempotent. */
   endInput(): void;
-  /** Exit code; null when it was killed or its sandbox went. Never rejects. All output has been delivered before. */
+  /** Exit code as a shell tells it; null when it was SIGKILLed or its sandbox went. Never rejects. All output has been delivered before. */
   readonly exited: Promise<number | null>;
   /** SIGKILLs it with its descendants; resolves when it has ended. Idempotent. */
   kill(): Promise<void>;

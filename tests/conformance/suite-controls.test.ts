@@ -4,7 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Environment, EnvironmentSpec } from '../../src/environments/environment.ts';
+import { never } from '../../src/core/linked-abort.ts';
+import type {
+  Environment,
+  EnvironmentSpec,
+  ProcessRequest,
+} from '../../src/environments/environment.ts';
 import { FakeMachine } from '../fakes/environment/fake-machine.ts';
 import { FakeProvider } from '../fakes/environment/fake-provider.ts';
 import type { ConformanceAdapter } from './environment/adapter.ts';
@@ -77,6 +82,43 @@ const rows: readonly [string, readonly string[], Break][] = [
     (environment) => {
       const exec = environment.exec.bind(environment);
       return { exec: ({ command }, signal) => exec({ command }, signal) };
+    },
+  ],
+  [
+    'an open program that forgets the user, the variables and the folder',
+    ['interactive.user', 'interactive.env-and-cwd'],
+    (environment) => {
+      const open = environment.openProcess.bind(environment);
+      return {
+        openProcess: ({ command, onOutput }, signal) => open({ command, onOutput }, signal),
+      };
+    },
+  ],
+  [
+    'an open program that no signal reaches and no kill ends',
+    ['interactive.kill'],
+    (environment) => {
+      const open = environment.openProcess.bind(environment);
+      return {
+        openProcess: async (request) => {
+          const program = await open(request, never);
+          return Object.assign(program, { kill: async () => undefined });
+        },
+      };
+    },
+  ],
+  [
+    'an open program that reads and writes text',
+    ['interactive.bytes'],
+    (environment) => {
+      const open = environment.openProcess.bind(environment);
+      return {
+        openProcess: (request, signal) => {
+          const onOutput: ProcessRequest['onOutput'] = (stream, bytes) =>
+            request.onOutput(stream, Buffer.from(Buffer.from(bytes).toString('utf8')));
+          return open({ ...request, onOutput }, signal);
+        },
+      };
     },
   ],
   [

@@ -31,6 +31,7 @@ export class FakeEnvironment implements Environment {
   readonly #machine: FakeMachine;
   /** Fires when `destroy` is called. */
   readonly #ended = new AbortController();
+  readonly #opened = new Set<InteractiveProcess>();
   #endpointUrl: string | null = null;
   #destroying: Promise<DestroyReceipt> | null = null;
 
@@ -91,7 +92,10 @@ export class FakeEnvironment implements Environment {
     await this.#strike('exec', request.command, signal);
     const sandbox = this.#running();
     await findUser(sandbox.files, request.user ?? sandbox.image.user);
-    return new FakeInteractive(sandbox, request, signal);
+    const opened = new FakeInteractive(sandbox, request, signal);
+    this.#opened.add(opened);
+    void opened.exited.then(() => this.#opened.delete(opened));
+    return opened;
   }
 
   async uploadFile(from: string, to: string, signal: AbortSignal): Promise<void> {
@@ -144,7 +148,9 @@ export class FakeEnvironment implements Environment {
     signal.throwIfAborted();
     await this.#strike('kill', this.name, signal);
     const startedAt = this.#machine.clock.monotonicMs();
-    const killed = this.#running().processes.killAll(keep.keys);
+    const { processes } = this.#running();
+    await Promise.all([...this.#opened].map((opened) => opened.kill())); // also those in `keep`
+    const killed = processes.killAll(keep.keys);
     const durationMs = this.#machine.clock.monotonicMs() - startedAt;
     return { killed, remaining: 0, confirmedBy: ['pid-namespace'], durationMs };
   }

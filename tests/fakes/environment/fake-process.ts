@@ -6,6 +6,8 @@ import type { InteractiveProcess, ProcessRequest } from '../../../src/environmen
 import { lost, type FakeSandbox } from './fake-sandbox.ts';
 import type { FakeProcess } from './process-table.ts';
 
+const pipeBytes = 64 * 1024;
+
 export class FakeInteractive implements InteractiveProcess {
   readonly exited: Promise<number | null>;
   readonly #sandbox: FakeSandbox;
@@ -14,6 +16,7 @@ export class FakeInteractive implements InteractiveProcess {
   readonly #exit = Promise.withResolvers<number | null>();
   #work: Promise<unknown> = Promise.resolve();
   #line = '';
+  #unread = 0;
   #isInputEnded = false;
   #hasEnded = false;
 
@@ -39,6 +42,7 @@ export class FakeInteractive implements InteractiveProcess {
     if (this.#hasEnded) throw lost(this.#sandbox.spec.name);
     const taken = typeof bytes === 'string' ? Buffer.from(bytes) : Buffer.from(bytes);
     if (this.#isCat) this.#request.onOutput('stdout', taken);
+    if (!this.#isCat && !this.#isShell) await this.#fill(taken.length);
     if (!this.#isShell) return;
     const lines = (this.#line + taken.toString('utf8')).split('\n');
     this.#line = lines.pop() ?? '';
@@ -86,6 +90,14 @@ export class FakeInteractive implements InteractiveProcess {
   #pass(result: { readonly stdout: string; readonly stderr: string }): void {
     for (const stream of ['stdout', 'stderr'] as const)
       if (result[stream] !== '') this.#request.onOutput(stream, Buffer.from(result[stream]));
+  }
+
+  /** Nobody reads: a pipe takes so much, then a write waits for the end. */
+  async #fill(bytes: number): Promise<void> {
+    this.#unread += bytes;
+    if (this.#unread <= pipeBytes) return;
+    await this.exited;
+    throw lost(this.#sandbox.spec.name);
   }
 
   #after(work: () => unknown): void {

@@ -4,6 +4,7 @@ import { controlCases } from './control.ts';
 import { downloadCases } from './download.ts';
 import { execCases } from './exec.ts';
 import { imageCases } from './images.ts';
+import { interactiveCases } from './interactive.ts';
 import { isolationCases } from './isolation.ts';
 import { killCases } from './kill.ts';
 import { lifecycleCases } from './lifecycle.ts';
@@ -16,6 +17,7 @@ export const environmentCases: readonly ConformanceCase[] = [
   ...startCases,
   ...execCases,
   ...controlCases,
+  ...interactiveCases,
   ...uploadCases,
   ...downloadCases,
   ...killCases,
