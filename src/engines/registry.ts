@@ -2,7 +2,10 @@ import { RolloutError } from '../core/errors.ts';
 import type { Engine, EngineKind, EngineOpener, EngineOptions } from './engine.ts';
 
 /** Every dialect by name; its code is loaded when it is first asked for. */
-const engines: ReadonlyMap<EngineKind, (options: EngineOptions) => Promise<Engine>> = new Map();
+const engines: ReadonlyMap<EngineKind, (options: EngineOptions) => Promise<Engine>> = new Map<
+  EngineKind,
+  (options: EngineOptions) => Promise<Engine>
+>([['chat', async (options) => new (await import('./chat/chat-engine.ts')).ChatEngine(options)]]);
 
 export const openEngine: EngineOpener = async (options) => {
   const open = engines.get(options.kind);

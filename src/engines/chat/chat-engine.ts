@@ -1,0 +1,96 @@
+/**
+ * Any endpoint that speaks OpenAI's chat completions. It may return token ids when asked (vLLM, SGLang and LiteLLM do, each in its own place):
+ * capabilities say what a caller may hope for, and a result says null where it did not come.
+ */
+import type {
+  Engine,
+  EngineCapabilities,
+  EngineHealth,
+  EngineLoad,
+  EngineOptions,
+  GenerateRequest,
+} from '../engine.ts';
+import type { ModelCall } from '../model-call.ts';
+import { ChatReader } from '../shared/chat-reader.ts';
+import { chatBody } from '../shared/chat-request.ts';
+import { EngineClient } from '../shared/engine-client.ts';
+import { healthOr, modelListHealth } from '../shared/health.ts';
+
+const capabilities: EngineCapabilities = {
+  tokenInput: false,
+  tokenIds: true,
+  promptIds: true,
+  logprobs: true,
+  weightVersion: false,
+  abortById: false,
+  abortAll: false,
+  pause: false,
+  tokenize: false,
+  load: false,
+};
+
+export class ChatEngine implements Engine {
+  readonly kind = 'chat';
+  readonly capabilities = capabilities;
+  readonly #client: EngineClient;
+
+  constructor(options: EngineOptions) {
+    this.#client = new EngineClient(options, { abortNotice: null });
+  }
+
+  get url(): string {
+    return this.#client.http.endpoint.url;
+  }
+
+  async generate(request: GenerateRequest, signal: AbortSignal): Promise<ModelCall> {
+    const client = this.#client;
+    if (request.input.kind === 'tokens') throw client.unsupported('tokenInput');
+    return await client.generate(
+      request,
+      {
+        path: '/chat/completions',
+        body: chatBody(request, request.input),
+        reader: new ChatReader(request, client.http.origin(request.requestId)),
+      },
+      signal,
+    );
+  }
+
+  abort(): Promise<void> {
+    return this.#client.refuse('abortById');
+  }
+
+  abortAll(): Promise<void> {
+    return this.#client.refuse('abortAll');
+  }
+
+  pause(): Promise<void> {
+    return this.#client.refuse('pause');
+  }
+
+  continue(): Promise<void> {
+    return this.#client.refuse('pause');
+  }
+
+  async health(signal: AbortSignal): Promise<EngineHealth> {
+    const client = this.#client;
+    // The list of models is the one route besides the completions that nearly all hosts have; one without it still lives when it says so.
+    return await healthOr(() => modelListHealth(client, '/models', signal), { client, signal });
+  }
+
+  load(): Promise<EngineLoad> {
+    return this.#client.refuse('load');
+  }
+
+  tokenize(): Promise<readonly number[]> {
+    return this.#client.refuse('tokenize');
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+
+  async destroy(reason: Error): Promise<void> {
+    await this.#client.destroy(reason);
+  }
+}

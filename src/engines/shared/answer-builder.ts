@@ -1,0 +1,189 @@
+/**
+ * Puts an answer together while its parts go out. Ids and log-probabilities that contradict each other or the engine's own counts are not
+ * repaired: they become null in the result and `extra.tokens_rejected`, `extra.prompt_tokens_rejected` or `extra.logprobs_rejected` says why.
+ * Parts that went out before the contradiction was seen stay as the engine sent them; the result is what counts.
+ */
+import type {
+  FinishReason,
+  ModelPart,
+  ModelResult,
+  ModelUsage,
+  SampledToolCall,
+} from '../model-call.ts';
+
+export class AnswerBuilder {
+  readonly #requestId: string;
+  readonly #wantsTokens: boolean;
+  readonly #waiting: ModelPart[] = [];
+  readonly #toolCalls = new Map<number, SampledToolCall>();
+  #openToolCall: number | null = null;
+  #text = '';
+  #reasoning: string | null = null;
+  #ids: number[] | null = null;
+  #logprobs: unknown[] = [];
+  #promptIds: readonly number[] | null = null;
+  #extra: Record<string, unknown> = {};
+  finishReason: FinishReason | null = null;
+  usage: ModelUsage | null = null;
+  weightVersion: string | null = null;
+  model: string | null = null;
+
+  constructor(request: { readonly requestId: string; readonly wantsTokens: boolean }) {
+    this.#requestId = request.requestId;
+    this.#wantsTokens = request.wantsTokens;
+  }
+
+  get textLength(): number {
+    return this.#text.length;
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  get idCount(): number {
+    return this.#ids?.length ?? 0;
+  }
+
+  get logprobCount(): number {
+    return this.#logprobs.length;
+  }
+
+  get hasIds(): boolean {
+    return this.#ids !== null;
+  }
+
+  /** Parts since the last call. */
+  take(): readonly ModelPart[] {
+    return this.#waiting.splice(0);
+  }
+
+  addText(text: string): void {
+    if (text === '') return;
+    this.#text += text;
+    this.#waiting.push({ type: 'text-delta', text });
+  }
+
+  /** The whole text as the engine ends with it, where that is not what its parts made. */
+  replaceText(text: string): void {
+    this.#text = text;
+  }
+
+  addReasoning(text: string): void {
+    this.#reasoning = (this.#reasoning ?? '') + text;
+    if (text !== '') this.#waiting.push({ type: 'reasoning-delta', text });
+  }
+
+  addToolCall(
+    index: number,
+    piece: { readonly id: string | null; readonly name: string | null; readonly arguments: string },
+  ): void {
+    if (this.#openToolCall !== index) this.#endToolCall();
+    let call = this.#toolCalls.get(index);
+    if (call === undefined) {
+      // Only a handle for the answer to it; an engine that gives none still needs one that is unique.
+      const id = piece.id === null || piece.id === '' ? `${this.#requestId}-${index}` : piece.id;
+      call = { id, name: piece.name ?? '', arguments: '' };
+      this.#waiting.push({ type: 'tool-call-start', index, id, name: call.name });
+    }
+    this.#openToolCall = index;
+    this.#toolCalls.set(index, { ...call, arguments: call.arguments + piece.arguments });
+    if (piece.arguments !== '')
+      this.#waiting.push({ type: 'tool-call-delta', index, arguments: piece.arguments });
+  }
+
+  /** `logprobs` as they stand in the answer; null = none came with these ids. */
+  addTokens(ids: readonly number[], logprobs: readonly unknown[] | null): void {
+    if (!this.#wantsTokens) return;
+    this.#ids = this.#ids ?? [];
+    for (const id of ids) this.#ids.push(id);
+    if (logprobs !== null) this.addLogprobs(logprobs);
+    if (ids.length === 0) return;
+    const isAligned = logprobs?.length === ids.length && areNumbers(logprobs);
+    this.#waiting.push({ type: 'tokens-delta', ids, logprobs: isAligned ? logprobs : null });
+  }
+
+  /** Log-probabilities whose ids come later. */
+  addLogprobs(logprobs: readonly unknown[]): void {
+    if (!this.#wantsTokens) return;
+    for (const logprob of logprobs) this.#logprobs.push(logprob);
+  }
+
+  /** All ids at once, after the log-probabilities. */
+  addLateTokens(ids: readonly number[]): void {
+    if (!this.#wantsTokens) return;
+    const logprobs = this.#logprobs.splice(0);
+    this.addTokens(ids, logprobs.length === 0 ? null : logprobs);
+  }
+
+  setPromptIds(ids: readonly number[]): void {
+    if (this.#wantsTokens) this.#promptIds ??= ids;
+  }
+
+  rejectTokens(reason: string): void {
+    this.#extra['tokens_rejected'] ??= reason;
+  }
+
+  addExtra(fields: Readonly<Record<string, unknown>>): void {
+    for (const [name, value] of Object.entries(fields))
+      if (value !== null && value !== undefined) this.#extra[name] = value;
+  }
+
+  /** The last parts. */
+  end(finishReason: FinishReason): readonly ModelPart[] {
+    this.#endToolCall();
+    const { outputIds, promptIds, logprobs } = this.#checked();
+    const result: ModelResult = {
+      requestId: this.#requestId,
+      text: this.#text,
+      reasoning: this.#reasoning,
+      toolCalls: [...this.#toolCalls].sort(([a], [b]) => a - b).map(([, call]) => call),
+      finishReason,
+      promptIds,
+      outputIds,
+      logprobs,
+      weightVersion: this.weightVersion,
+      usage: this.usage,
+      model: this.model,
+      extra: this.#extra,
+    };
+    this.#waiting.push({ type: 'end', result });
+    return this.take();
+  }
+
+  #checked(): Pick<ModelResult, 'outputIds' | 'promptIds' | 'logprobs'> {
+    let [outputIds, promptIds] = [this.#ids, this.#promptIds];
+    const { usage } = this;
+    if (outputIds !== null && usage !== null && usage.completionTokens !== outputIds.length)
+      this.rejectTokens(`${outputIds.length} ids, but ${usage.completionTokens} tokens in usage`);
+    if (promptIds !== null && usage !== null && usage.promptTokens !== promptIds.length) {
+      const reason = `${promptIds.length} ids, but ${usage.promptTokens} tokens in usage`;
+      this.#extra['prompt_tokens_rejected'] = reason;
+      promptIds = null;
+    }
+    if (this.#extra['tokens_rejected'] !== undefined) outputIds = null;
+    return { outputIds, promptIds, logprobs: this.#checkedLogprobs(outputIds) };
+  }
+
+  #checkedLogprobs(outputIds: readonly number[] | null): readonly number[] | null {
+    const logprobs = this.#logprobs;
+    if (outputIds === null) return null;
+    if (logprobs.length === outputIds.length && areNumbers(logprobs)) return logprobs;
+    if (logprobs.length > 0)
+      this.#extra['logprobs_rejected'] =
+        logprobs.length === outputIds.length
+          ? 'not all are finite numbers'
+          : `${logprobs.length} log-probabilities, but ${outputIds.length} ids`;
+    return null;
+  }
+
+  #endToolCall(): void {
+    if (this.#openToolCall === null) return;
+    this.#waiting.push({ type: 'tool-call-end', index: this.#openToolCall });
+    this.#openToolCall = null;
+  }
+}
+
+function areNumbers(values: readonly unknown[]): values is readonly number[] {
+  return values.every((value) => typeof value === 'number' && Number.isFinite(value));
+}

@@ -1,0 +1,149 @@
+/**
+ * Reads chat completions, whole or streamed, and finds ids wherever engines put them:
+ *
+ * - vLLM: `prompt_token_ids` on the answer or its first chunk, `choices[0].token_ids` on each chunk, also on chunks without text.
+ * - SGLang: `choices[0].token_ids` and `choices[0].prompt_token_ids`; or `choices[0].meta_info.output_token_logprobs` of an answer that is not
+ *   streamed; or a last chunk without choices whose `sglext` holds `input_ids` and `output_ids`.
+ * - LiteLLM: `choices[0].provider_specific_fields.token_ids`.
+ *
+ * A streamed answer and a whole one take the same way: the message of a whole answer is one large delta.
+ */
+import type { GenerateRequest } from '../engine.ts';
+import type { ModelPart } from '../model-call.ts';
+import { AnswerBuilder } from './answer-builder.ts';
+import { embeddedError, engineError, type AnswerOrigin } from './answer-error.ts';
+import { choiceExtra } from './choice-extra.ts';
+import { finishReasonOf } from './finish-reason.ts';
+import { idsOf, listOf, numberOf, recordOf, textOf, type JsonRecord } from './json.ts';
+import type { AnswerReader } from './running-call.ts';
+import { usageOf } from './usage.ts';
+
+export class ChatReader implements AnswerReader {
+  readonly #builder: AnswerBuilder;
+  readonly #at: AnswerOrigin;
+  #finish: string | null = null;
+
+  constructor(request: GenerateRequest, at: AnswerOrigin) {
+    this.#builder = new AnswerBuilder(request);
+    this.#at = at;
+  }
+
+  event(document: unknown): readonly ModelPart[] {
+    this.#read(document, 'delta');
+    return this.#builder.take();
+  }
+
+  whole(document: unknown): readonly ModelPart[] {
+    this.#read(document, 'message');
+    const parts = this.end();
+    if (parts !== null) return parts;
+    throw this.#invalid('the answer has no choice with a finish_reason');
+  }
+
+  end(): readonly ModelPart[] | null {
+    if (this.#finish === null) return null;
+    if (this.#finish === 'error')
+      throw engineError('ENGINE_UNAVAILABLE', 'the engine failed while it sampled', this.#at);
+    const { reason, isKnown } = finishReasonOf(this.#finish);
+    if (!isKnown) this.#builder.addExtra({ finish_reason: this.#finish });
+    return this.#builder.end(reason);
+  }
+
+  #read(document: unknown, kind: 'delta' | 'message'): void {
+    const error = embeddedError(document, this.#at);
+    if (error !== null) throw error;
+    const answer = recordOf(document);
+    const choices = listOf(answer?.['choices']);
+    if (answer === null || (choices === null && kind === 'message'))
+      throw this.#invalid('the answer is not a chat completion');
+    const builder = this.#builder;
+    builder.model ??= textOf(answer['model']);
+    builder.usage = usageOf(answer['usage']) ?? builder.usage;
+    builder.weightVersion ??= textOf(recordOf(answer['metadata'])?.['weight_version']);
+    const promptIds = idsOf(answer['prompt_token_ids']);
+    if (promptIds !== null) builder.setPromptIds(promptIds);
+    for (const each of choices ?? []) {
+      const choice = recordOf(each);
+      if (choice === null) throw this.#invalid('a choice is not an object');
+      if ((numberOf(choice['index']) ?? 0) === 0) this.#readChoice(choice, kind);
+    }
+    this.#readSglext(recordOf(answer['sglext']));
+  }
+
+  #readChoice(choice: JsonRecord, kind: 'delta' | 'message'): void {
+    const builder = this.#builder;
+    const message = recordOf(choice[kind]) ?? {};
+    const reasoning = textOf(message['reasoning_content']) ?? textOf(message['reasoning']);
+    if (reasoning !== null) builder.addReasoning(reasoning);
+    builder.addText(contentText(message['content']));
+    for (const [position, call] of (listOf(message['tool_calls']) ?? []).entries())
+      this.#readToolCall(recordOf(call), position);
+    this.#readTokens(choice);
+    const finish = textOf(choice['finish_reason']);
+    if (finish !== null) this.#finish = finish;
+    builder.addExtra(choiceExtra(choice, message));
+  }
+
+  #readToolCall(call: JsonRecord | null, position: number): void {
+    const fields = recordOf(call?.['function']);
+    if (call === null) throw this.#invalid('a tool call is not an object');
+    const given = fields?.['arguments'];
+    this.#builder.addToolCall(numberOf(call['index']) ?? position, {
+      id: textOf(call['id']),
+      name: textOf(fields?.['name']),
+      // Some hosts parse what was sampled; the text is then theirs.
+      arguments: textOf(given) ?? (recordOf(given) === null ? '' : JSON.stringify(given)),
+    });
+  }
+
+  #readTokens(choice: JsonRecord): void {
+    const builder = this.#builder;
+    const specific = recordOf(choice['provider_specific_fields']);
+    const meta = recordOf(choice['meta_info']);
+    builder.weightVersion ??= textOf(meta?.['weight_version']);
+    const promptIds = idsOf(choice['prompt_token_ids']) ?? idsOf(specific?.['prompt_token_ids']);
+    if (promptIds !== null) builder.setPromptIds(promptIds);
+    const spoken = choice['token_ids'] ?? specific?.['token_ids'] ?? null;
+    const ids = idsOf(spoken);
+    if (spoken !== null && ids === null) builder.rejectTokens('token_ids are not all ids');
+    const logprobs = contentLogprobs(choice['logprobs']);
+    const pairs = listOf(meta?.['output_token_logprobs'])?.map((each) => listOf(each) ?? []);
+    if (ids !== null)
+      builder.addTokens(ids, logprobs ?? pairs?.map(([logprob]) => logprob) ?? null);
+    else if (pairs !== undefined) {
+      const paired = idsOf(pairs.map(([, id]) => id));
+      if (paired === null) builder.rejectTokens('output_token_logprobs are not all pairs');
+      else
+        builder.addTokens(
+          paired,
+          pairs.map(([logprob]) => logprob),
+        );
+    } else if (logprobs !== null) builder.addLogprobs(logprobs);
+  }
+
+  #readSglext(sglext: JsonRecord | null): void {
+    const builder = this.#builder;
+    const [input, output] = [idsOf(sglext?.['input_ids']), idsOf(sglext?.['output_ids'])];
+    builder.weightVersion ??= textOf(sglext?.['weight_version']);
+    if (input !== null) builder.setPromptIds(input);
+    if (output === null) return;
+    if (!builder.hasIds) builder.addLateTokens(output);
+    else if (output.length !== builder.idCount)
+      builder.rejectTokens(`${builder.idCount} ids, but ${output.length} in sglext`);
+  }
+
+  #invalid(what: string): Error {
+    return engineError('ENGINE_RESPONSE_INVALID', what, this.#at);
+  }
+}
+
+function contentText(content: unknown): string {
+  const parts = listOf(content);
+  if (parts === null) return textOf(content) ?? '';
+  return parts.map((part) => textOf(recordOf(part)?.['text']) ?? '').join('');
+}
+
+function contentLogprobs(logprobs: unknown): readonly unknown[] | null {
+  const content = listOf(recordOf(logprobs)?.['content']);
+  return content?.map((each) => recordOf(each)?.['logprob']) ?? null;
+}

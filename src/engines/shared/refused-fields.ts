@@ -1,0 +1,20 @@
+/** Fields of ours that an endpoint may not know. It says so with a 4xx that names the field; the request then goes out again without it. */
+const optionalFields = ['return_token_ids', 'session_id', 'stream_options'];
+
+const refusal =
+  /unrecognized request argument|unknown (?:field|parameter|argument|name)|unexpected (?:keyword|field|property)|extra (?:inputs|fields)[^.]*not (?:permitted|allowed)|additional properties|unsupported parameter|invalid field/i;
+
+/** Which fields of `body` the answer names as unknown. */
+export function refusedFields(
+  status: number,
+  answer: string,
+  body: Readonly<Record<string, unknown>>,
+): readonly string[] {
+  if ((status !== 400 && status !== 422) || !(refusal.test(answer) || isPydantic(answer)))
+    return [];
+  return optionalFields.filter((name) => Object.hasOwn(body, name) && answer.includes(name));
+}
+
+function isPydantic(answer: string): boolean {
+  return answer.includes('extra_forbidden');
+}
