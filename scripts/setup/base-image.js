@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { debianMirrors } from './apt.js';
 import { baseImage, baseImageArchive, imageArchivesDir } from './base-image-archive.js';
+import { forgetOlderBaseImage } from './older-base-image.js';
 import { complaint, findProgram, run } from './programs.js';
 import { SetupProblem } from './step.js';
 import { provideSystemPackages } from './system-packages.js';
@@ -23,6 +24,9 @@ const registryAnswerMs = 6_000;
 const makeMs = 8 * 60_000;
 /** Less is no Debian: an interrupted maker may leave an empty file and answer 0. */
 const smallestLayerBytes = 20_000_000;
+
+/** Terminal agents run under tmux: with it in the image their trials need no network. */
+const added = ['tmux'];
 
 /** What the slim images of Debian leave out. */
 const leftOut = ['doc', 'info', 'linda', 'lintian', 'locale', 'man'];
@@ -97,6 +101,7 @@ async function makeArchive() {
     ]);
     if (tar.code !== 0) throw new Error(`tar: ${complaint(tar)}`);
     await rename(packed, baseImageArchive());
+    await forgetOlderBaseImage();
     return `made from packages, ${Math.round((await stat(baseImageArchive())).size / 1e6)} MB`;
   } finally {
     await rm(work, { recursive: true, force: true });
@@ -135,7 +140,13 @@ async function makeLayer(file) {
 function layerOptions() {
   const excluded = leftOut.map((folder) => `--dpkgopt=path-exclude=/usr/share/${folder}/*`);
   return [
-    ...['--quiet', '--variant=apt', '--format=tar', '--skip=output/dev'],
+    ...[
+      '--quiet',
+      '--variant=apt',
+      `--include=${added.join(',')}`,
+      '--format=tar',
+      '--skip=output/dev',
+    ],
     ...['--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"'],
     ...[...excluded, '--dpkgopt=path-include=/usr/share/doc/*/copyright'],
   ];

@@ -4,6 +4,7 @@
  */
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { provideAtifPeers } from './atif-peers.js';
 import { provideBaseImage } from './base-image.js';
 import { provideCompose } from './compose-plugin.js';
 import { provideDocker } from './docker-daemon.js';
@@ -31,6 +32,7 @@ export async function setUp(parts) {
   const problems = [await step('system packages', () => provideSystemPackages(parts))];
   if (parts.includes('docker')) problems.push(await step('docker', provideDocker));
   if (parts.includes('compose')) problems.push(await step('compose', provideCompose));
+  if (parts.includes('tests')) problems.push(await step('trajectory peers', provideAtifPeers));
   problems.push(await step('base image', () => provideBaseImage(environments)));
   return problems.every((problem) => problem === null) ? 'complete' : 'partial';
 }
