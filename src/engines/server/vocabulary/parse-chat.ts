@@ -72,6 +72,7 @@ function idsOfFirstLine(vocabulary: Vocabulary, ids: readonly number[]): number 
 }
 
 function readTrailer(text: string): Trailer {
+  if (text.trim() === '') return {};
   return trailerSchema.safeParse(jsonOf(text)).data ?? {};
 }
 

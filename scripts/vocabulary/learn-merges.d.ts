@@ -1,0 +1,1 @@
+export declare function learnMerges(texts: readonly string[], limit: number): [string, string][];
