@@ -1,0 +1,3 @@
+export declare function atifPeersDir(): string;
+export declare const interpreterFile: string;
+export declare function provideAtifPeers(): Promise<string>;
