@@ -162,6 +162,8 @@ function addBraces(reply: string, isSyntax: boolean): Repaired | null {
 
 function extractObject(reply: string): Repaired | null {
   for (const text of findShallowObjects(reply)) {
+    // Spares most of what stands in braces the cost of a complaint.
+    if (!/^\{[ \t\n\r]*["}]/.test(text)) continue;
     try {
       readJson(text);
     } catch (error) {

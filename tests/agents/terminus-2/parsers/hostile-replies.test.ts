@@ -54,8 +54,12 @@ const xmlReplies: Readonly<Record<string, string>> = {
 
 for (const [title, reply] of Object.entries(jsonReplies))
   test(`a hostile JSON reply of a megabyte is read in bounded time: ${title}`, () => {
-    assert.ok(millisecondsOf(() => jsonParser.parse(reply)) < ceilingMs);
-    assert.notEqual(jsonParser.parse(reply).error, '');
+    let error = '';
+    const parse = (): void => {
+      error = jsonParser.parse(reply).error;
+    };
+    assert.ok(millisecondsOf(parse) < ceilingMs);
+    assert.notEqual(error, '');
   });
 
 for (const [title, reply] of Object.entries(xmlReplies))
