@@ -13,7 +13,7 @@ import type { ModelPart } from '../model-call.ts';
 import { AnswerBuilder } from './answer-builder.ts';
 import { embeddedError, engineError, type AnswerOrigin } from './answer-error.ts';
 import { choiceExtra } from './choice-extra.ts';
-import { finishReasonOf } from './finish-reason.ts';
+import { endOf } from './finish-reason.ts';
 import { idsOf, listOf, numberOf, recordOf, textOf, type JsonRecord } from './json.ts';
 import type { AnswerReader } from './running-call.ts';
 import { usageOf } from './usage.ts';
@@ -41,12 +41,7 @@ export class ChatReader implements AnswerReader {
   }
 
   end(): readonly ModelPart[] | null {
-    if (this.#finish === null) return null;
-    if (this.#finish === 'error')
-      throw engineError('ENGINE_UNAVAILABLE', 'the engine failed while it sampled', this.#at);
-    const { reason, isKnown } = finishReasonOf(this.#finish);
-    if (!isKnown) this.#builder.addExtra({ finish_reason: this.#finish });
-    return this.#builder.end(reason);
+    return this.#finish === null ? null : endOf(this.#builder, this.#finish, this.#at);
   }
 
   #read(document: unknown, kind: 'delta' | 'message'): void {

@@ -7,7 +7,7 @@ import { RolloutError, type ErrorCode } from '../../core/errors.ts';
 import type { EngineCapabilities, EngineOptions, GenerateRequest } from '../engine.ts';
 import type { ModelCall } from '../model-call.ts';
 import { engineError } from './answer-error.ts';
-import { EngineHttp, type HttpRequest } from './engine-http.ts';
+import { EngineHttp, isSuccess, type HttpRequest } from './engine-http.ts';
 import { refusedFields } from './refused-fields.ts';
 import { RunningCall, type AnswerReader } from './running-call.ts';
 
@@ -134,7 +134,7 @@ export class EngineClient {
         { method: 'POST', path, body, requestId, ...(headers !== undefined && { headers }) },
         call.signal,
       );
-      if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
+      if (isSuccess(answer.statusCode)) return answer;
       call.watchSilence();
       const failure = await this.http.failure(answer, requestId);
       call.signal.throwIfAborted();

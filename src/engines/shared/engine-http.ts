@@ -40,6 +40,12 @@ export interface HttpRequest {
   readonly requestId?: string;
 }
 
+export interface ProbeAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfter: string | null;
+}
+
 export class EngineHttp {
   readonly endpoint: Endpoint;
   readonly stallMs: number | null;
@@ -73,9 +79,15 @@ export class EngineHttp {
 
   /** A control call, read whole; a status other than 2xx rejects. Its deadline is its own. */
   async control(request: HttpRequest, signal: AbortSignal): Promise<string> {
-    const { status, text, retryAfter } = await this.probe(request, signal);
-    if (status >= 200 && status < 300) return text;
-    throw statusError({ status, body: text, retryAfter }, this.origin(request.requestId ?? null));
+    const answer = await this.probe(request, signal);
+    if (isSuccess(answer.status)) return answer.text;
+    throw this.#refusal(answer);
+  }
+
+  /** The document of an answer to `probe`; a status other than 2xx throws. */
+  accepted(answer: ProbeAnswer): unknown {
+    if (isSuccess(answer.status)) return parseJson(answer.text, this.origin(null));
+    throw this.#refusal(answer);
   }
 
   async controlJson(request: HttpRequest, signal: AbortSignal): Promise<unknown> {
@@ -83,14 +95,7 @@ export class EngineHttp {
   }
 
   /** Like `control`, but a status is an answer. */
-  async probe(
-    request: HttpRequest,
-    signal: AbortSignal,
-  ): Promise<{
-    readonly status: number;
-    readonly text: string;
-    readonly retryAfter: string | null;
-  }> {
+  async probe(request: HttpRequest, signal: AbortSignal): Promise<ProbeAnswer> {
     const at = this.origin(request.requestId ?? null);
     using link = new LinkedAbort([signal, this.destroyed], {
       ms: controlDeadlineMs,
@@ -148,6 +153,10 @@ export class EngineHttp {
     }
   }
 
+  #refusal({ status, text, retryAfter }: ProbeAnswer): RolloutError {
+    return statusError({ status, body: text, retryAfter }, this.origin(null));
+  }
+
   async #send(
     pool: Pool,
     request: HttpRequest,
@@ -176,6 +185,10 @@ export class EngineHttp {
       throw transportError(error, this.origin(request.requestId ?? null));
     }
   }
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
 }
 
 function retryAfterOf(answer: Dispatcher.ResponseData): string | null {

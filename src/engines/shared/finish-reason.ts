@@ -1,4 +1,6 @@
-import type { FinishReason } from '../model-call.ts';
+import type { FinishReason, ModelPart } from '../model-call.ts';
+import type { AnswerBuilder } from './answer-builder.ts';
+import { engineError, type AnswerOrigin } from './answer-error.ts';
 
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -11,11 +13,15 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   abort: 'abort',
 };
 
-/** `isKnown` is false for a reason of the engine's own; its sampling ended all the same. */
-export function finishReasonOf(spelled: string): {
-  readonly reason: FinishReason;
-  readonly isKnown: boolean;
-} {
+/** The last parts. A reason of the engine's own counts as `stop` and stands in `extra.finish_reason`; `error` is a failure. */
+export function endOf(
+  builder: AnswerBuilder,
+  spelled: string,
+  at: AnswerOrigin,
+): readonly ModelPart[] {
+  if (spelled === 'error')
+    throw engineError('ENGINE_UNAVAILABLE', 'the engine failed while it sampled', at);
   const reason = Object.hasOwn(reasons, spelled) ? reasons[spelled] : undefined;
-  return { reason: reason ?? 'stop', isKnown: reason !== undefined };
+  if (reason === undefined) builder.addExtra({ finish_reason: spelled });
+  return builder.end(reason ?? 'stop');
 }
