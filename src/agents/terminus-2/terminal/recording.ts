@@ -1,0 +1,100 @@
+/**
+ * The terminal as an asciicast (version 2), written on the host as output comes. Text is cut at characters, never inside one. The file has a
+ * bound: a program that floods the terminal fills it once, then the recording says so and ends.
+ */
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { StringDecoder } from 'node:string_decoder';
+import type { Clock } from '../../../core/clock.ts';
+import type { Logger } from '../../../core/logger.ts';
+
+/** The name of the recording in the host's log folder. */
+export const recordingName = 'recording.cast';
+
+const maxFileBytes = 16 * 1024 * 1024;
+
+export interface RecordingOptions {
+  readonly file: string;
+  readonly width: number;
+  readonly height: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly maxBytes?: number;
+}
+
+export class Recording {
+  readonly #stream: WriteStream;
+  readonly #clock: Clock;
+  readonly #startMs: number;
+  readonly #maxBytes: number;
+  readonly #closed: Promise<void>;
+  #decoder = new StringDecoder('utf8');
+  #bytes = 0;
+  #isOver = false;
+
+  constructor(options: RecordingOptions) {
+    const { file, width, height, clock, logger } = options;
+    this.#clock = clock;
+    this.#startMs = clock.monotonicMs();
+    this.#maxBytes = options.maxBytes ?? maxFileBytes;
+    this.#stream = createWriteStream(file, { mode: 0o644 });
+    this.#closed = new Promise((resolve) => this.#stream.once('close', resolve));
+    this.#stream.once('error', (error) => {
+      this.#isOver = true; // a recording is never worth a trial
+      logger.log('warn', 'the terminal cannot be recorded', { cause: error.message });
+    });
+    const timestamp = Math.floor(clock.now().getTime() / 1000);
+    const env = { TERM: 'xterm-256color', SHELL: '/bin/bash' };
+    this.#line({ version: 2, width, height, timestamp, env });
+  }
+
+  /** Nothing more is taken: output need not even be fetched. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  output(bytes: Uint8Array): void {
+    const text = this.#decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    if (text !== '') this.#event('o', text);
+  }
+
+  /** The whole screen, drawn anew: after output was missed, or where none is fetched. */
+  frame(screen: string, cursor: { readonly x: number; readonly y: number } | null = null): void {
+    this.#decoder = new StringDecoder('utf8');
+    const rows = screen.replace(/\n$/, '').replaceAll('\n', '\r\n');
+    const place = cursor === null ? '' : `\u001b[${cursor.y + 1};${cursor.x + 1}H`;
+    this.#event('o', `\u001b[0m\u001b[H\u001b[2J${rows}\u001b[0m${place}`);
+  }
+
+  resize(width: number, height: number): void {
+    this.#event('r', `${width}x${height}`);
+  }
+
+  mark(label: string): void {
+    this.#event('m', label);
+  }
+
+  /** Resolves when the file is complete. Idempotent. */
+  async close(): Promise<void> {
+    this.#isOver = true;
+    this.#stream.end();
+    await this.#closed;
+  }
+
+  #event(kind: 'o' | 'r' | 'm', text: string): void {
+    const seconds = (this.#clock.monotonicMs() - this.#startMs) / 1000;
+    this.#line([Number(seconds.toFixed(6)), kind, text]);
+  }
+
+  #line(value: unknown): void {
+    if (this.#isOver) return;
+    const line = `${JSON.stringify(value)}\n`;
+    this.#bytes += Buffer.byteLength(line);
+    if (this.#bytes <= this.#maxBytes) {
+      this.#stream.write(line);
+      return;
+    }
+    this.#isOver = true;
+    const seconds = (this.#clock.monotonicMs() - this.#startMs) / 1000;
+    this.#stream.write(`${JSON.stringify([seconds, 'm', 'the recording is full'])}\n`);
+  }
+}
