@@ -323,6 +323,30 @@ describe('runs in the local environment', { skip, timeout: 300_000 }, () => {
     assert.match(asked.stdout, /\nmean 0\.5 {2}over all 2 trials, those without a verdict as 0\n/);
   });
 
+  it('turns and tokens are shown where an agent reported them', async () => {
+    const dir = path.join(root, 'jobs/plain');
+    const [name = ''] = (await readdir(dir)).filter((entry) => entry.includes('__'));
+    const result = JSON.parse(
+      await readFile(path.join(dir, name, 'result.json'), 'utf8'),
+    ) as object;
+    const copy = path.join(root, 'reported');
+    await mkdir(copy);
+    for (const file of ['config.json', 'lock.json'])
+      await writeFile(path.join(copy, file), await readFile(path.join(dir, name, file)));
+    await writeFile(
+      path.join(copy, 'result.json'),
+      JSON.stringify({
+        ...result,
+        agent_result: {
+          ...{ n_input_tokens: 1200, n_cache_tokens: 900, n_output_tokens: 34 },
+          metadata: { n_episodes: 5 },
+        },
+      }),
+    );
+    const { stdout } = await run('trials', 'show', 'reported');
+    assert.match(stdout, /^5 turns, 1200 tokens in, 900 of them cached, 34 tokens out$/m);
+  });
+
   it('trials are listed and shown', async () => {
     const listed = await run('trials', 'ls', 'jobs/plain');
     assert.match(listed.stdout, /one__\w{7} +one +oracle +reward 1/);
