@@ -5,7 +5,14 @@ import type { Engine, EngineKind, EngineOpener, EngineOptions } from './engine.t
 const engines: ReadonlyMap<EngineKind, (options: EngineOptions) => Promise<Engine>> = new Map<
   EngineKind,
   (options: EngineOptions) => Promise<Engine>
->([['chat', async (options) => new (await import('./chat/chat-engine.ts')).ChatEngine(options)]]);
+>([
+  [
+    'sglang',
+    async (options) => new (await import('./sglang/sglang-engine.ts')).SglangEngine(options),
+  ],
+  ['vllm', async (options) => new (await import('./vllm/vllm-engine.ts')).VllmEngine(options)],
+  ['chat', async (options) => new (await import('./chat/chat-engine.ts')).ChatEngine(options)],
+]);
 
 export const openEngine: EngineOpener = async (options) => {
   const open = engines.get(options.kind);
