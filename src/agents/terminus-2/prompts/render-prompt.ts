@@ -5,7 +5,7 @@ export interface PromptParts {
   readonly terminalState: string;
   /** When the agent is stopped; null = no limit. */
   readonly deadline: Date | null;
-  readonly now: number;
+  readonly now: Date;
 }
 
 /** The first prompt of a run. Texts of the task and the terminal are put in as they are. */
@@ -21,7 +21,7 @@ export function renderPrompt(format: ReplyFormat, parts: PromptParts): string {
   return sections.join('\n\n');
 }
 
-function timeLimit(deadline: Date, now: number): string {
-  const seconds = Math.max(0, Math.floor((deadline.getTime() - now) / 1000));
+function timeLimit(deadline: Date, now: Date): string {
+  const seconds = Math.max(0, Math.floor((deadline.getTime() - now.getTime()) / 1000));
   return `Time limit: you are stopped in ${seconds} seconds, at ${deadline.toISOString()} (UTC). What is not done by then is not done; the work is graded as it stands.`;
 }
