@@ -1,6 +1,7 @@
 /** The command tree. Harbor's names come first; ours stand beside them. */
 import { Command } from 'commander';
 import { addCleanupCommand } from './commands/cleanup.ts';
+import { addEngineCommand } from './commands/engine.ts';
 import { addCompareCommand, addResumeCommand } from './commands/jobs.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addTaskCommands } from './commands/task.ts';
@@ -31,6 +32,7 @@ export function buildProgram(version: string, run: RunAction): Command {
   const tasks = program.command('task').alias('tasks').description('write and check tasks');
   addTaskCommands(tasks, run);
 
+  addEngineCommand(program, run);
   addCleanupCommand(program, run);
   return program;
 }
