@@ -33,12 +33,26 @@ export function redactByKey(value: unknown): unknown {
 
 /** One document being cleaned, step by step in order. */
 export class TrajectoryRedactor {
+  readonly #secrets: readonly string[];
   readonly #spellings: readonly string[];
+  readonly #keepsNulls: boolean;
   /** Whether anything so far held a secret: the prompt of every later step holds it too. */
-  #isTold = false;
+  #isTold: boolean;
 
-  constructor(secrets: readonly string[]) {
+  /** `isTold`: a secret stands in what comes before the first step. */
+  constructor(
+    secrets: readonly string[],
+    options: { readonly keepsNulls?: boolean; readonly isTold?: boolean } = {},
+  ) {
+    this.#secrets = secrets;
     this.#spellings = spellingsOf(secrets);
+    this.#keepsNulls = options.keepsNulls ?? false;
+    this.#isTold = options.isTold ?? false;
+  }
+
+  /** For a document inside this one, which has a conversation of its own. */
+  another(): TrajectoryRedactor {
+    return new TrajectoryRedactor(this.#secrets, { keepsNulls: this.#keepsNulls });
   }
 
   /** The agent's description; tool definitions are part of every prompt. */
@@ -89,7 +103,7 @@ export class TrajectoryRedactor {
         : value.map((item) => this.#clean(item, at));
     if (typeof value !== 'object' || value === null) return value;
     const entries = Object.entries(value).flatMap(([key, part]: [string, unknown]) => {
-      if (part === undefined || (part === null && !at.isFree)) return [];
+      if (part === undefined || (part === null && !at.isFree && !this.#keepsNulls)) return [];
       const isFree = at.isFree || freeFields.has(key);
       const name = at.isFree ? this.#text(key, { isFree, field: '' }) : key;
       return [[name, this.#clean(part, { isFree, field: key })] as const];
@@ -123,7 +137,8 @@ function withoutIds<T extends Omit<AtifStep, 'step_id'>>(
   drop: { readonly dropsPrompt: boolean; readonly dropsSampled: boolean },
 ): T {
   const { prompt_token_ids, completion_token_ids, logprobs, ...metrics } = step.metrics ?? {};
-  const mark = step.extra?.['slipway'];
+  // A step of a foreign author may hold anything in the place of an object.
+  const extra = objectOf(step.extra);
   return {
     ...step,
     metrics: {
@@ -133,12 +148,18 @@ function withoutIds<T extends Omit<AtifStep, 'step_id'>>(
       ...(drop.dropsSampled || logprobs == null ? {} : { logprobs }),
     },
     extra: {
-      ...step.extra,
+      ...extra,
       slipway: {
-        ...(typeof mark === 'object' && mark !== null && !Array.isArray(mark) ? mark : {}),
+        ...objectOf(extra['slipway']),
         trainable: false,
         reason: 'secret-redacted',
       },
     },
   };
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : {};
 }

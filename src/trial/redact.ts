@@ -1,6 +1,9 @@
 /** Removes known secrets from what a trial leaves. */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { isRolloutError } from '../core/errors.ts';
+import { isTrajectoryFile, redactTrajectory } from '../trajectory/redact-trajectory.ts';
+import { spellingsOf } from '../trajectory/secret-spellings.ts';
 import { isSensitiveName, isTemplate } from '../wire/harbor/sensitive.ts';
 import { redactFile, redacted } from './redact-file.ts';
 
@@ -24,8 +27,9 @@ export function redactText(text: string, secrets: readonly string[]): string {
 /** Every string in a document, keys left as they are. */
 export function redactDocument<T>(document: T, secrets: readonly string[]): T {
   if (secrets.length === 0) return document;
+  const spellings = spellingsOf(secrets);
   const redact = (value: unknown): unknown => {
-    if (typeof value === 'string') return redactText(value, secrets);
+    if (typeof value === 'string') return redactText(value, spellings);
     if (Array.isArray(value)) return value.map(redact);
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, redact(part)]));
@@ -40,8 +44,21 @@ export async function redactFolder(dir: string, secrets: readonly string[]): Pro
   const problems: unknown[] = [];
   for (const entry of entries)
     if (entry.isFile())
-      await redactFile(path.join(entry.parentPath, entry.name), secrets).catch((error: unknown) =>
+      await redactAny(path.join(entry.parentPath, entry.name), secrets).catch((error: unknown) =>
         problems.push(error),
       );
   if (problems.length > 0) throw problems[0];
+}
+
+/** A trajectory is cleaned as one, so that it stays valid; any other file byte by byte, in every spelling that JSON gives a secret. */
+async function redactAny(file: string, secrets: readonly string[]): Promise<void> {
+  try {
+    if (await isTrajectoryFile(file)) {
+      await redactTrajectory(file, secrets);
+      return;
+    }
+  } catch (error) {
+    if (!isRolloutError(error, 'TRAJECTORY_INVALID')) throw error; // cut off, for example: bytes are what there is
+  }
+  await redactFile(file, spellingsOf(secrets));
 }
