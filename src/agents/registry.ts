@@ -10,6 +10,13 @@ const agents: ReadonlyMap<string, () => Promise<AgentFactory>> = new Map([
       return (options) => new OracleAgent(options);
     },
   ],
+  [
+    'terminus-2',
+    async (): Promise<AgentFactory> => {
+      const { Terminus2Agent } = await import('./terminus-2/terminus-2-agent.ts');
+      return (options) => new Terminus2Agent(options);
+    },
+  ],
   ['nop', async (): Promise<AgentFactory> => (await import('./nop/nop-agent.ts')).nopAgent],
 ]);
 

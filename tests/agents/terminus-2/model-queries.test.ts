@@ -9,7 +9,7 @@ import { RolloutError, isRolloutError, type ErrorCode } from '../../../src/core/
 import { never } from '../../../src/core/linked-abort.ts';
 import { silentLogger } from '../../../src/core/logger.ts';
 import { JumpingClock } from '../../fakes/jumping-clock.ts';
-import { ScriptedEngine, type Script } from './scripted-engine.ts';
+import { ScriptedEngine, silence, type Script } from './scripted-engine.ts';
 
 class NotingClock extends JumpingClock {
   readonly slept: number[] = [];
@@ -107,7 +107,8 @@ describe('a query of the model', () => {
   });
 
   test('ends at the signal, in a call and in a wait, with its reason', async () => {
-    for (const script of [() => 'never' as const, () => failure('ENGINE_UNAVAILABLE')]) {
+    const scripts: readonly Script[] = [() => silence, () => failure('ENGINE_UNAVAILABLE')];
+    for (const script of scripts) {
       const controller = new AbortController();
       const clock: Clock = {
         now: () => new Date(0),

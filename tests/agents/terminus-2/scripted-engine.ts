@@ -2,8 +2,11 @@
 import type { Engine, EngineOptions, GenerateRequest } from '../../../src/engines/engine.ts';
 import type { ModelCall, ModelPart, ModelResult } from '../../../src/engines/model-call.ts';
 
+/** A request that is never answered. */
+export const silence = Symbol('silence');
+
 /** What the script says to one request: text, fields of the result, a failure, or nothing ever. */
-export type ScriptedReply = string | Partial<ModelResult> | Error | 'never';
+export type ScriptedReply = string | Partial<ModelResult> | Error | typeof silence;
 export type Script = (
   request: GenerateRequest,
   call: number,
@@ -61,7 +64,7 @@ export class ScriptedEngine implements Engine {
     this.calls.push(recorded);
     const said = await this.#script(request, number);
     if (said instanceof Error) throw said;
-    if (said === 'never') return await untilAborted(signal);
+    if (said === silence) return await untilAborted(signal);
     signal.throwIfAborted();
     const fields = typeof said === 'string' ? { text: said } : said;
     const result = { ...madeUp(request, number), ...fields };
