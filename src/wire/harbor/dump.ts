@@ -1,5 +1,6 @@
 /** Writing Harbor's documents: 4-space JSON, secrets masked, defaults left out where Harbor leaves them out. */
 import { isDeepStrictEqual } from 'node:util';
+import { exactJson } from '../../core/exact-json.ts';
 import {
   agentConfigSchema,
   environmentConfigSchema,
@@ -22,7 +23,7 @@ const harborEnvironments = new Set(
 );
 
 export function toHarborJson(document: unknown): string {
-  return `${JSON.stringify(document, null, 4)}\n`;
+  return `${exactJson(document, 4)}\n`;
 }
 
 /** ISO 8601, UTC, with microseconds and `Z`, as Harbor writes the times of a trial. */
