@@ -91,7 +91,9 @@ function openScript({ env, width, height }: TerminalOptions): string {
   return [
     // Without a locale a shell takes typed characters beyond ASCII apart.
     'if [ -z "$LC_ALL$LC_CTYPE$LANG" ]; then LANG=C.UTF-8; export LANG; fi',
-    'if command -v bash >/dev/null 2>&1; then shell="bash --login"; SHELL=$(command -v bash); else shell="sh -l"; SHELL=/bin/sh; fi; export SHELL',
+    'SHELL=/bin/sh; shell="sh -l"',
+    'if command -v bash >/dev/null 2>&1; then SHELL=$(command -v bash); shell="bash --login"; fi',
+    'if [ -x /bin/bash ]; then SHELL=/bin/bash; fi; export SHELL',
     `mkdir -p ${agentLogsDir} 2>/dev/null`,
     `${tmuxProgram} kill-session -t ${sessionTarget} 2>/dev/null`,
     `${tmuxProgram} ${make} || exit 1`,

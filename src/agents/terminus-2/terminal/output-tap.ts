@@ -6,7 +6,7 @@ import type { ControlClient, ControlHooks } from './control-client.ts';
 import type { Recording } from './recording.ts';
 import { paneTarget, type TmuxReply } from './tmux-commands.ts';
 
-const floodBytes = 1024 * 1024;
+const floodBytes = 256 * 1024;
 const pauseAfterSec = 1;
 
 export class OutputTap {
