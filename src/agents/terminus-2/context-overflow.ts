@@ -39,8 +39,7 @@ export interface Answer {
 
 export class ContextOverflow {
   readonly #parts: OverflowParts;
-  /** The configured limit, or the smallest conversation that the engine has refused. */
-  #limitTokens: number;
+  readonly #limitTokens: number;
   #wasCanned = false;
 
   constructor(parts: OverflowParts) {
@@ -88,9 +87,10 @@ export class ContextOverflow {
   async #recover(prompt: string, refusal: Error, signal: AbortSignal): Promise<Answer> {
     const { chat, logger } = this.#parts;
     logger.log('warn', 'terminus-2: the conversation does not fit the context of the model');
-    this.#limitTokens = Math.min(this.#limitTokens, chat.tokensWith(prompt));
     const first = chat.history.messages.slice(0, 1);
-    chat.history.unwind(this.#limitTokens - freeTokens);
+    // What was just refused is too long, whatever limit is configured or assumed.
+    const limitTokens = Math.min(this.#limitTokens, chat.tokensWith(prompt));
+    chat.history.unwind(limitTokens - freeTokens);
     const handoff = await this.#shorten(signal);
     await this.#goOnFrom(handoff, texts.overflowNote);
     for (const retry of [() => undefined, () => chat.replace(first)]) {
