@@ -12,7 +12,7 @@ import type {
 } from '../engine.ts';
 import type { ModelCall } from '../model-call.ts';
 import { ChatReader } from '../shared/chat-reader.ts';
-import { chatBody } from '../shared/chat-request.ts';
+import { chatBody, sglextFields } from '../shared/chat-request.ts';
 import { EngineClient } from '../shared/engine-client.ts';
 import { healthOr, modelListHealth } from '../shared/health.ts';
 
@@ -50,6 +50,7 @@ export class ChatEngine implements Engine {
       {
         path: '/chat/completions',
         body: chatBody(request, request.input),
+        ...(request.wantsTokens && { insteadInStreams: sglextFields }),
         reader: new ChatReader(request, client.http.origin(request.requestId)),
       },
       signal,

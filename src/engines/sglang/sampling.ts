@@ -1,5 +1,5 @@
 import type { GenerateRequest } from '../engine.ts';
-import { present, type JsonBody } from '../shared/chat-request.ts';
+import { present, sglextFields, type JsonBody } from '../shared/chat-request.ts';
 import { recordOf } from '../shared/json.ts';
 
 /** The body of `/generate`. `sampling_params` of the caller's extra body are laid over ours, field by field. */
@@ -30,15 +30,14 @@ export function generateBody(request: GenerateRequest, ids: readonly number[]): 
   };
 }
 
-/** What SGLang's chat adds: the id that `/abort_request` is called with, and ids in their places. */
+/** What SGLang's chat adds: the id that `/abort_request` is called with, and ids in the places that this kind of answer has. */
 export function chatFields({ requestId, isStreaming, wantsTokens }: GenerateRequest): JsonBody {
   return {
     rid: requestId,
     ...(wantsTokens && {
-      return_input_ids: true,
-      return_output_ids: true,
-      // A stream that asks for it is refused.
-      ...(!isStreaming && { return_meta_info: true }),
+      ...sglextFields,
+      // A stream that asks for `return_token_ids` or `return_meta_info` is refused.
+      ...(isStreaming ? { return_token_ids: undefined } : { return_meta_info: true }),
     }),
   };
 }

@@ -118,7 +118,10 @@ export class ChatReader implements AnswerReader {
 
   #readSglext(sglext: JsonRecord | null): void {
     const builder = this.#builder;
-    const [input, output] = [idsOf(sglext?.['input_ids']), idsOf(sglext?.['output_ids'])];
+    const [input, output] = [
+      idsOfChoice(sglext?.['input_ids']),
+      idsOfChoice(sglext?.['output_ids']),
+    ];
     builder.weightVersion ??= textOf(sglext?.['weight_version']);
     if (input !== null) builder.setPromptIds(input);
     if (output === null) return;
@@ -130,6 +133,11 @@ export class ChatReader implements AnswerReader {
   #invalid(what: string): Error {
     return engineError('ENGINE_RESPONSE_INVALID', what, this.#at);
   }
+}
+
+/** A list of ids, or one list per choice. */
+function idsOfChoice(value: unknown): readonly number[] | null {
+  return idsOf(value) ?? idsOf(listOf(value)?.[0]);
 }
 
 function contentText(content: unknown): string {

@@ -9,7 +9,7 @@ export function chatBody(
   dialect: JsonBody = {},
 ): JsonBody {
   const { model, isStreaming, wantsTokens } = request;
-  return {
+  return present({
     ...(model !== null && { model }),
     messages: input.messages,
     ...(input.tools !== undefined && input.tools.length > 0 && { tools: input.tools }),
@@ -19,8 +19,14 @@ export function chatBody(
     ...(wantsTokens && { logprobs: true, return_token_ids: true }),
     ...dialect,
     ...request.extraBody,
-  };
+  });
 }
+
+/** Asks SGLang for ids in `sglext`, the one place where its streams have them. */
+export const sglextFields: JsonBody = {
+  return_input_ids_in_sglext: true,
+  return_output_ids_in_sglext: true,
+};
 
 export function openAiSampling(sampling: SamplingParams): JsonBody {
   return present({

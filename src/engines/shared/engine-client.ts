@@ -8,7 +8,7 @@ import type { EngineCapabilities, EngineOptions, GenerateRequest } from '../engi
 import type { ModelCall } from '../model-call.ts';
 import { engineError } from './answer-error.ts';
 import { EngineHttp, isSuccess, type HttpRequest } from './engine-http.ts';
-import { refusedFields } from './refused-fields.ts';
+import { isRefusedInStreams, refusedFields } from './refused-fields.ts';
 import { RunningCall, type AnswerReader } from './running-call.ts';
 
 /** How long the engine has to take note of an abort that nobody waits for. */
@@ -18,6 +18,8 @@ export interface Generation {
   readonly path: string;
   /** Complete, but for fields that the endpoint refused before. */
   readonly body: Readonly<Record<string, unknown>>;
+  /** Joins the body when the endpoint refuses a field because of streaming. */
+  readonly insteadInStreams?: Readonly<Record<string, unknown>>;
   readonly reader: AnswerReader;
 }
 
@@ -26,7 +28,9 @@ export class EngineClient {
   readonly #abortNotice: ((requestId: string) => HttpRequest) | null;
   readonly #running = new Set<RunningCall>();
   readonly #notices = new Set<Promise<void>>();
-  readonly #refused = new Set<string>();
+  /** Of streamed requests and of others. */
+  readonly #refused = { streamed: new Set<string>(), whole: new Set<string>() };
+  #needsInstead = false;
   #whenIdle: (() => void)[] = [];
   #closing: Promise<void> | null = null;
   #destroying: Promise<void> | null = null;
@@ -122,10 +126,11 @@ export class EngineClient {
     generation: Generation,
     call: RunningCall,
   ): Promise<Dispatcher.ResponseData> {
+    const known = request.isStreaming ? this.#refused.streamed : this.#refused.whole;
     for (;;) {
-      const body = Object.fromEntries(
-        Object.entries(generation.body).filter(([name]) => !this.#refused.has(name)),
-      );
+      const isInstead = request.isStreaming && this.#needsInstead;
+      const wanted = { ...(isInstead && generation.insteadInStreams), ...generation.body };
+      const body = Object.fromEntries(Object.entries(wanted).filter(([name]) => !known.has(name)));
       const { path } = generation;
       const { requestId, headers } = request;
       // An answer that is not streamed begins when sampling has ended: silence before it is no stall.
@@ -140,7 +145,8 @@ export class EngineClient {
       call.signal.throwIfAborted();
       const refused = refusedFields(answer.statusCode, failure.body, body);
       if (refused.length === 0) throw failure.error;
-      for (const name of refused) this.#refused.add(name);
+      for (const name of refused) known.add(name);
+      this.#needsInstead ||= isRefusedInStreams(failure.body);
     }
   }
 

@@ -18,8 +18,6 @@ export function completionsBody(request: GenerateRequest, ids: readonly number[]
     ...(model !== null && { model }),
     prompt: ids,
     ...openAiSampling(sampling),
-    // The route's own default is 16 tokens; null is what the chat route does: as many as the context has room for.
-    ...(sampling.maxTokens === undefined && { max_tokens: null }),
     stream: isStreaming,
     ...(isStreaming && { stream_options: { include_usage: true } }),
     // The least count that gives the log-probability of the sampled id.

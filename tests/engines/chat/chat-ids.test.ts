@@ -110,7 +110,7 @@ describe('ids of a stream', () => {
       [
         delta({ ...text, logprobs: { content: [first, second] } }),
         delta({ logprobs: { content: [third] } }),
-        { choices: [], sglext: { input_ids: [1, 2], output_ids: [40, 41, 42] } },
+        { choices: [], sglext: { input_ids: [1, 2], output_ids: [[40, 41, 42]] } },
       ],
     ],
     [
@@ -320,6 +320,31 @@ describe('an endpoint that does not know a field of ours', () => {
         },
       );
     });
+
+  it('asks SGLang, which refuses the field in streams only, for sglext there', async () => {
+    await withEngine(
+      'chat',
+      (asked, response) => {
+        const isStreamed = asked.body['stream'] === true;
+        if (isStreamed && 'return_token_ids' in asked.body) {
+          sendJson(
+            response,
+            { error: { message: 'return_token_ids is not supported for streams' } },
+            { status: 400 },
+          );
+          return;
+        }
+        assert.equal(asked.body['return_output_ids_in_sglext'], isStreamed ? true : undefined);
+        sendJson(response, wholeAnswer(isStreamed ? {} : { token_ids: [1, 2, 3] }));
+      },
+      async (engine, host) => {
+        await resultOf(engine, chatRequest({ isStreaming: true }));
+        await resultOf(engine, chatRequest({ isStreaming: true }));
+        assert.deepEqual((await resultOf(engine, chatRequest())).outputIds, [1, 2, 3]);
+        assert.equal(host.asked.length, 4);
+      },
+    );
+  });
 
   it('is not asked again when it refuses something else, or refuses for ever', async () => {
     for (const said of ['Unrecognized request argument: messages', 'return_token_ids is bad'])

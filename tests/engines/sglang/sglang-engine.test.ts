@@ -209,8 +209,9 @@ describe('the SGLang client', () => {
           assert.equal(target, '/v1/chat/completions');
           assert.equal(body['rid'], 'r1');
           assert.equal(body['logprobs'], true);
-          assert.equal(body['return_output_ids'], true);
-          assert.equal(body['return_input_ids'], true);
+          assert.equal(body['return_output_ids_in_sglext'], true);
+          assert.equal(body['return_input_ids_in_sglext'], true);
+          assert.equal(body['return_token_ids'], isStreaming ? undefined : true);
           assert.equal(body['return_meta_info'], isStreaming ? undefined : true);
         },
       );
