@@ -33,6 +33,8 @@ export class ControlLost extends Error {
 export type ControlHooks = Pick<ControlEvents, 'onOutput' | 'onNotice'>;
 
 interface Waiting {
+  /** Commands of the line whose replies are to come. */
+  left: number;
   readonly onReply: ((reply: TmuxReply) => void) | null;
   readonly reply: PromiseWithResolvers<TmuxReply>;
 }
@@ -86,12 +88,21 @@ export class ControlClient {
     return this.#lost === null;
   }
 
-  /**
-   * Runs one command. `onReply` is called between what came before the reply and what comes after it. Rejects with ControlLost, or with the
-   * reason of `signal`, which does not take the command back.
-   */
-  async run(
+  /** Runs one command; see `runLine`. */
+  run(
     command: TmuxCommand,
+    signal: AbortSignal,
+    onReply: ((reply: TmuxReply) => void) | null = null,
+  ): Promise<TmuxReply> {
+    return this.runLine([command], signal, onReply);
+  }
+
+  /**
+   * Runs commands without a pause between them; the reply is that of the last one that ran, the first to fail. `onReply` is called between what
+   * came before the reply and what comes after it. Rejects with ControlLost, or with the reason of `signal`, which takes nothing back.
+   */
+  async runLine(
+    commands: readonly TmuxCommand[],
     signal: AbortSignal,
     onReply: ((reply: TmuxReply) => void) | null = null,
   ): Promise<TmuxReply> {
@@ -100,8 +111,8 @@ export class ControlClient {
       throw new ControlLost('the control client is lost', { isSent: false, cause: this.#lost });
     const reply = Promise.withResolvers<TmuxReply>();
     reply.promise.catch(() => undefined); // the write may fail first
-    this.#queue.push({ onReply, reply });
-    const written = this.#program.write(controlLine(command)).catch((error: unknown) => {
+    this.#queue.push({ onReply, reply, left: commands.length });
+    const written = this.#program.write(controlLine(...commands)).catch((error: unknown) => {
       const message = 'the control client takes no commands';
       reply.reject(new ControlLost(message, { isSent: false, cause: error }));
       this.#lose(message, error);
@@ -132,13 +143,17 @@ export class ControlClient {
       block.lines.length === 0
         ? ''
         : `${Buffer.concat(withBreaks(block.lines)).toString('utf8')}\n`;
-    const reply = { isError: block.isError, text };
+    const { isError } = block;
+    const reply = { isError, text };
     if (!block.isOurs) {
       this.#attached.resolve(reply);
       return;
     }
-    const waiting = this.#queue.shift();
+    const [waiting] = this.#queue;
     if (waiting === undefined) throw new Error('tmux answered what it was not asked');
+    waiting.left -= 1;
+    if (waiting.left > 0 && !isError) return;
+    this.#queue.shift();
     waiting.onReply?.(reply);
     waiting.reply.resolve(reply);
   }

@@ -2,10 +2,13 @@ import type { TmuxCommand } from './tmux-commands.ts';
 
 const named: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** One line of tmux's command language: every word in double quotes, so that nothing in it is expanded and no line break ends it. */
-export function controlLine(command: TmuxCommand): string {
-  const words = command.map((word) => `"${word.replaceAll(/[\\"$\p{Cc}]/gu, escaped)}"`);
-  return `${words.join(' ')}\n`;
+/**
+ * One line of tmux's command language: every word in double quotes, so that nothing in it is expanded and no line break ends it. Several
+ * commands are run one after the other, up to the first that fails.
+ */
+export function controlLine(...commands: readonly TmuxCommand[]): string {
+  const quoted = (word: string): string => `"${word.replaceAll(/[\\"$\p{Cc}]/gu, escaped)}"`;
+  return `${commands.map((command) => command.map(quoted).join(' ')).join(' ; ')}\n`;
 }
 
 function escaped(character: string): string {

@@ -11,6 +11,8 @@ import { OutputTap } from './output-tap.ts';
 import type { Recording } from './recording.ts';
 import type { TmuxCommand, TmuxReply } from './tmux-commands.ts';
 
+const countOption = '@slipway-count';
+
 export interface TmuxSessionOptions {
   readonly environment: Pick<AgentEnvironment, 'exec' | 'openProcess'>;
   readonly width: number;
@@ -24,6 +26,7 @@ export class TmuxSession {
   readonly #tap: OutputTap;
   #client: ControlClient | null = null;
   #canReopen = true;
+  #count = 0;
   #isClosed = false;
 
   constructor(options: TmuxSessionOptions) {
@@ -62,15 +65,27 @@ export class TmuxSession {
     });
   }
 
-  /** Runs one command. Keys are typed once at most: those that were under way when a client was lost are not sent again. */
+  /** Runs one command that may be run again when a client is lost under it. */
   async run(command: TmuxCommand, signal: AbortSignal): Promise<TmuxReply> {
     for (;;) {
-      const client = this.#client;
-      if (client === null) return await runByExec(this.#options.environment, command, signal);
-      const reply = await this.#over(signal, () => client.run(command, signal));
-      if (reply instanceof ControlLost) {
-        if (reply.isSent && command[0] === 'send-keys') return { isError: false, text: '' };
-      } else if (reply !== null) return reply;
+      const reply = await this.#over(signal, (client) => client.run(command, signal));
+      if (reply === null) return await runByExec(this.#options.environment, command, signal);
+      if (!(reply instanceof ControlLost)) return reply;
+    }
+  }
+
+  /** Runs a command that must be run once. With it tmux keeps its number, which tells whether it ran when a client is lost under it. */
+  async runOnce(command: TmuxCommand, signal: AbortSignal): Promise<TmuxReply> {
+    this.#count += 1;
+    const number = String(this.#count);
+    const line = [command, ['set-option', '-s', countOption, number]];
+    for (;;) {
+      const reply = await this.#over(signal, (client) => client.runLine(line, signal));
+      if (reply === null) return await runByExec(this.#options.environment, command, signal);
+      if (!(reply instanceof ControlLost)) return reply;
+      if (!reply.isSent) continue;
+      const last = await this.run(['show-options', '-sv', countOption], signal);
+      if (last.text.trim() === number) return { isError: false, text: '' };
     }
   }
 

@@ -94,7 +94,7 @@ export class TmuxTerminal implements Terminal {
     if (typing.kind === 'nothing') return true;
     const reply =
       typing.kind === 'keys'
-        ? await this.#parts.session.run(typing.command, signal)
+        ? await this.#parts.session.runOnce(typing.command, signal)
         : await this.#paste(typing.text, signal);
     if (!reply.isError) return true;
     if (!(await this.isAlive(signal))) return false;

@@ -20,6 +20,10 @@ describe('a line of control mode', () => {
     });
 });
 
+test('several commands make one line of control mode', () => {
+  assert.equal(controlLine(['a', ';'], ['b']), '"a" ";" ; "b"\n');
+});
+
 describe('typing', () => {
   const words = (keys: string): readonly string[] | string => {
     const typing = typingOf(keys);
