@@ -1,32 +1,33 @@
 /**
- * `npm run quickstart [-- --env local|docker]`: sets this machine up, runs every bundled task with the agent that knows the answer
- * and one with the agent that does nothing, and says whether every reward is as it should be. Runs on any Node since 16.
+ * `npm run quickstart [-- --env local|docker] [--show agents|tasks]`: sets this machine up, runs the bundled tasks and says whether everything is as
+ * it should be. `agents`, the default, runs terminus-2 against a mock engine; `tasks` runs the agent that knows the answers. Runs on any Node since 16.
  */
 import { runOnSlipwayNode } from './setup/child.js';
 import { setUp } from './setup/main.js';
 
 const environments = ['local', 'docker'];
-const shows = ['tasks'];
-const laterShows = ['agents', 'server', 'collect'];
+/** The newest first: it is what runs without a flag. */
+const shows = ['agents', 'tasks'];
+const laterShows = ['server', 'collect'];
 
 const usage = `npm run quickstart -- [--env ${environments.join('|')}] [--show ${shows.join('|')}]`;
 
 /**
  * @param {readonly string[]} argv
- * @returns {{ environment: string, problem: string | null }}
+ * @returns {{ environment: string, show: string, problem: string | null }}
  */
 function readArguments(argv) {
   let environment = 'local';
+  let [show = ''] = shows;
   for (let at = 0; at < argv.length; at += 2) {
     const [name = '', inline] = (argv[at] ?? '').split('=', 2);
     const value = inline ?? argv[at + 1] ?? '';
     if (inline !== undefined) at -= 1;
     if (name === '--env' && environments.includes(value)) environment = value;
-    else if (name !== '--show' || !shows.includes(value)) {
-      return { environment, problem: problemWith(name, value) };
-    }
+    else if (name === '--show' && shows.includes(value)) show = value;
+    else return { environment, show, problem: problemWith(name, value) };
   }
-  return { environment, problem: null };
+  return { environment, show, problem: null };
 }
 
 /** @param {string} name @param {string} value */
@@ -45,7 +46,7 @@ async function main() {
     console.log(usage);
     return 0;
   }
-  const { environment, problem } = readArguments(argv);
+  const { environment, show, problem } = readArguments(argv);
   if (problem !== null) {
     console.error(problem);
     return 2;
@@ -53,7 +54,7 @@ async function main() {
   const state = await setUp(environment === 'docker' ? ['docker', 'compose'] : ['local']);
   if (state === 'failed') return 1;
   console.log('');
-  return runOnSlipwayNode('scripts/quickstart/show-tasks.js', [environment]);
+  return runOnSlipwayNode(`scripts/quickstart/show-${show}.js`, [environment]);
 }
 
 process.exitCode = await main();

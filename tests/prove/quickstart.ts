@@ -1,4 +1,4 @@
-/** Must show: quickstart from a clean clone, local and docker; the packed package in an empty folder; a user without sudo. */
+/** Must show: quickstart from a clean clone, both shows, local and docker; the packed package in an empty folder; a user without sudo. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -8,8 +8,13 @@ const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-prove-'));
 const clone = path.join(root, 'slipway');
 try {
   await run('git', ['clone', '--quiet', path.resolve(import.meta.dirname, '../..'), clone]);
-  await run('npm', ['run', 'quickstart'], clone);
-  await run('npm', ['run', 'quickstart', '--', '--env', 'docker'], clone);
+  for (const flags of [
+    [],
+    ['--', '--env', 'docker'],
+    ['--', '--show', 'tasks'],
+    ['--', '--show', 'tasks', '--env', 'docker'],
+  ])
+    await run('npm', ['run', 'quickstart', ...flags], clone);
 } finally {
   await rm(root, { recursive: true, force: true });
 }
