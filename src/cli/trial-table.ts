@@ -74,11 +74,12 @@ function timeColumns(trials: readonly TrialSummary[]): Column[] {
   }));
 }
 
+/** Of several channels the one called `reward`, or else the first, and how many more there are. */
 function rewardText({ rewards }: TrialSummary): string {
-  const entries = Object.entries(rewards ?? {});
-  if (entries.length === 0) return '–';
-  if (entries.length === 1) return formatNumber(entries[0]?.[1] ?? 0);
-  return entries.map(([channel, value]) => `${channel} ${formatNumber(value)}`).join(', ');
+  const channels = Object.entries(rewards ?? {});
+  const [, value] = channels.find(([channel]) => channel === 'reward') ?? channels[0] ?? [];
+  if (value === undefined) return '–';
+  return `${formatNumber(value)}${channels.length === 1 ? '' : ` (+${channels.length - 1})`}`;
 }
 
 function render(columns: readonly Column[]): string {

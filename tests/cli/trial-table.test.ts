@@ -59,6 +59,17 @@ test('an organisation that all tasks share moves into the heading', () => {
   assert.match(mixed, /^other\/no-network /m);
 });
 
+test('of several channels the main one is shown, and that there are more', () => {
+  const table = trialTable([
+    summary({ rewards: { correct: 1, reward: 0.5, style: 0.25 } }),
+    summary({ rewards: { correct: 1, style: 0.25 } }),
+    summary({ rewards: null }),
+  ]);
+  assert.match(table, / 0\.5 \(\+2\) +ok/);
+  assert.match(table, / 1 \(\+1\) +ok/);
+  assert.match(table, / – +ok/);
+});
+
 for (const [what, trials] of [
   ['a long code', [summary({ failure: refused }), summary({ failure: refused })]],
   [
