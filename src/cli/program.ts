@@ -5,6 +5,7 @@ import { addEngineCommand } from './commands/engine.ts';
 import { addCompareCommand, addResumeCommand } from './commands/jobs.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addTaskCommands } from './commands/task.ts';
+import { addTrajectoryCommands } from './commands/trajectory.ts';
 import { addTrialsCommands } from './commands/trials.ts';
 import { addTrialStartCommand } from './commands/trial-start.ts';
 import type { CommandScope } from './command-scope.ts';
@@ -33,6 +34,9 @@ export function buildProgram(version: string, run: RunAction): Command {
   addTaskCommands(tasks, run);
 
   addEngineCommand(program, run);
+  const trajectories = program.command('trajectory').description('look at ATIF trajectories');
+  addTrajectoryCommands(trajectories, run);
+
   addCleanupCommand(program, run);
   return program;
 }
