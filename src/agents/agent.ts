@@ -85,6 +85,8 @@ export interface AgentCapabilities {
   readonly resume: boolean;
   /** Starts from a given trajectory. */
   readonly loadTrajectory: boolean;
+  /** Has no conversation: the trajectory that a task brings means nothing to it, and is not looked at. */
+  readonly ignoresTrajectory?: true;
   readonly windows: boolean;
 }
 

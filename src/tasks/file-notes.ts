@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isRolloutError, messageOf, type ErrorCode } from '../core/errors.ts';
+import { readTrajectory } from '../wire/atif/models.ts';
 import type { TaskConfig } from '../wire/harbor/task-config.ts';
 import { resolveEnvironmentDefinition } from './environment-definition.ts';
 import { isFile, isFolder } from './file-presence.ts';
@@ -204,21 +205,31 @@ async function trajectoryNotes(dir: string, config: TaskConfig): Promise<readonl
   const field = `${first}trajectory.json`;
   const file = path.join(dir, field);
   if (!(await isFile(file))) return [];
-  try {
-    const document: unknown = JSON.parse(await readFile(file, 'utf8'));
-    if (typeof document === 'object' && document !== null && 'steps' in document) return [];
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
+  const problem = trajectoryProblem(await readFile(file, 'utf8'));
+  if (problem === null) return [];
   return [
     {
       severity: 'error',
       code: 'TASK_TRAJECTORY_INVALID',
       field,
-      message: 'is no trajectory: a JSON object with steps is expected',
+      message: problem,
       remedy: 'Correct it, or remove it: agents that load trajectories cannot run this task.',
     },
   ];
+}
+
+function trajectoryProblem(content: string): string | null {
+  let document: unknown;
+  try {
+    document = JSON.parse(content);
+  } catch (error) {
+    return `is not JSON: ${messageOf(error)}`;
+  }
+  const reading = readTrajectory(document);
+  if ('trajectory' in reading) return null;
+  const [first, ...others] = reading.problems;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  return `is no ATIF trajectory: ${first?.location ?? ''}: ${first?.message ?? ''}${more}`;
 }
 
 /** Files that look as if they counted, and do not. */

@@ -5,6 +5,7 @@ import { resolveTemplates } from '../tasks/environment-templates.ts';
 import { findSolutionScript } from '../tasks/scripts.ts';
 import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { AgentInfo } from '../wire/harbor/trial-result.ts';
+import { checkTaskTrajectory } from './task-trajectory.ts';
 import type { TrialParts } from './trial-options.ts';
 import type { TrialPlan } from './trial-plan.ts';
 import { trialSecrets } from './trial-secrets.ts';
@@ -44,6 +45,8 @@ export async function createAgent(
     throw refusal(agent, 'agent.resume_trajectory', 'continue its conversation in a later step');
   if (config.agent.load_trajectory !== null && !capabilities.loadTrajectory)
     throw refusal(agent, 'agent.load_trajectory', 'start from a trajectory');
+  if (config.agent.load_trajectory === null && capabilities.ignoresTrajectory !== true)
+    await checkTaskTrajectory(task, agent);
   if (task.environment.os === 'windows' && !capabilities.windows)
     throw refusal(agent, 'environment.os', 'work on Windows');
   return agent;

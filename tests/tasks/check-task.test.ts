@@ -20,6 +20,11 @@ const oneStep = (text = '[[steps]]\nname = "one"\n'): FolderFiles => ({
   'steps/one/instruction.md': 'One.',
 });
 
+const trajectory = JSON.stringify({
+  agent: { name: 'a', version: '1' },
+  steps: [{ step_id: 1, source: 'user', message: '' }],
+});
+
 const rows: readonly (readonly [string, FolderFiles, readonly string[]])[] = [
   ['nothing for a good task', plainTask, []],
   ['nothing for a good task in steps', oneStep(), []],
@@ -100,7 +105,12 @@ const rows: readonly (readonly [string, FolderFiles, readonly string[]])[] = [
     { ...plainTask, 'trajectory.json': '{' },
     ['error TASK_TRAJECTORY_INVALID trajectory.json'],
   ],
-  ['no fault in a trajectory', { ...plainTask, 'trajectory.json': '{"steps": []}' }, []],
+  [
+    'a trajectory without steps',
+    { ...plainTask, 'trajectory.json': '{"agent": {"name": "a", "version": "1"}, "steps": []}' },
+    ['error TASK_TRAJECTORY_INVALID trajectory.json'],
+  ],
+  ['no fault in a trajectory', { ...plainTask, 'trajectory.json': trajectory }, []],
   [
     'files that steps hide',
     { ...oneStep(), 'instruction.md': 'Root.', 'steps/two/instruction.md': 'Two.' },

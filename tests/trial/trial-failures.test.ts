@@ -20,6 +20,12 @@ const environment = (lines: string): FolderFiles => ({
 
 const noModel = new RolloutError('ENGINE_UNAVAILABLE', 'nobody is there', { phase: 'model-call' });
 
+const trajectory = JSON.stringify({
+  agent: { name: 'a', version: '1' },
+  steps: [{ step_id: 1, source: 'user', message: '' }],
+});
+const loads = { resume: false, loadTrajectory: true, windows: false };
+
 interface Row {
   readonly title: string;
   readonly code: ErrorCode;
@@ -72,6 +78,18 @@ const rows: readonly Row[] = [
     title: 'a trajectory for an agent that takes none',
     code: 'CAPABILITY_UNSUPPORTED',
     config: { agent: { load_trajectory: '/x.json' } },
+  },
+  {
+    title: "a task's trajectory for an agent that takes none",
+    code: 'TASK_TRAJECTORY_INVALID',
+    files: { ...answerTask, 'trajectory.json': trajectory },
+    options: { agent: {} },
+  },
+  {
+    title: "a task's trajectory that is none",
+    code: 'TASK_TRAJECTORY_INVALID',
+    files: { ...answerTask, 'trajectory.json': '{}' },
+    options: { agent: { capabilities: loads } },
   },
   { title: 'GPUs', code: 'CAPABILITY_UNSUPPORTED', files: environment('gpus = 1') },
   {
@@ -326,3 +344,19 @@ test('an installation alone asks for no model', async () => {
   });
   assert.equal(result.exception_info, null);
 });
+
+for (const [title, options] of [
+  ['the oracle does not look at it', { files: { ...answerTask, 'trajectory.json': '{}' } }],
+  [
+    'an agent that loads trajectories may run',
+    {
+      files: { ...answerTask, 'trajectory.json': trajectory },
+      agent: { capabilities: loads },
+    },
+  ],
+] as const)
+  test(`a trajectory that a task brings: ${title}`, async () => {
+    const result = await runTrial({ provider: new FakeProvider(new FakeMachine()), ...options });
+    assert.notEqual(result.slipway?.failure?.code, 'TASK_TRAJECTORY_INVALID');
+    assert.notEqual(result.verifier_result, null);
+  });

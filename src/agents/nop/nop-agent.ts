@@ -5,7 +5,7 @@ export function nopAgent(): Agent {
   return {
     name: 'nop',
     version: '1.0.0',
-    capabilities: { resume: false, loadTrajectory: false, windows: true },
+    capabilities: { resume: false, loadTrajectory: false, ignoresTrajectory: true, windows: true },
     hostFiles: [],
     hostOnlyVariables: [],
     setup: () => Promise.resolve(),

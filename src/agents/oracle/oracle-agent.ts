@@ -18,6 +18,7 @@ export class OracleAgent implements Agent {
   readonly capabilities: AgentCapabilities = {
     resume: false,
     loadTrajectory: false,
+    ignoresTrajectory: true,
     windows: false,
   };
   readonly hostFiles = ['exit-code.txt'];
