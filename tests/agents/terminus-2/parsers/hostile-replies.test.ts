@@ -58,18 +58,20 @@ for (const [title, reply] of Object.entries(jsonReplies))
     const parse = (): void => {
       error = jsonParser.parse(reply).error;
     };
-    assert.ok(millisecondsOf(parse) < ceilingMs);
+    assert.ok(cpuMillisecondsOf(parse) < ceilingMs);
     assert.notEqual(error, '');
   });
 
 for (const [title, reply] of Object.entries(xmlReplies))
   test(`a hostile XML reply of a megabyte is read in bounded time: ${title}`, () => {
     const parse = (): unknown => [xmlParser.parse(reply), xmlParser.salvage(reply)];
-    assert.ok(millisecondsOf(parse) < ceilingMs);
+    assert.ok(cpuMillisecondsOf(parse) < ceilingMs);
   });
 
-function millisecondsOf(work: () => unknown): number {
-  const start = performance.now();
+/** Of this process, so that other work on the machine does not count. */
+function cpuMillisecondsOf(work: () => unknown): number {
+  const before = process.cpuUsage();
   work();
-  return performance.now() - start;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
 }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { jsonParser } from '../../../../src/agents/terminus-2/parsers/json-parser.ts';
-import type { jsonTexts } from '../../../../src/agents/terminus-2/parsers/json-texts.ts';
 import type { ReplyParser } from '../../../../src/agents/terminus-2/parsers/parsed-reply.ts';
 import { xmlParser } from '../../../../src/agents/terminus-2/parsers/xml-parser.ts';
-import type { xmlTexts } from '../../../../src/agents/terminus-2/parsers/xml-texts.ts';
 import { readCases, type ReplyCase } from './reply-case.ts';
+import { textPatterns } from './text-patterns.ts';
 
 const parsers: readonly ReplyParser[] = [jsonParser, xmlParser];
 const cases = { json: await readCases('json'), xml: await readCases('xml') };
@@ -30,69 +29,10 @@ for (const parser of parsers)
       assert.equal(warnings, row.warnings.map((warning) => `- ${warning}`).join('\n'));
     });
 
-const newline =
-  'should end with newline when followed by another command\\. Otherwise the two commands will be concatenated together on the same line\\.';
-const fix = 'please fix this in future responses';
-
-/** A text without a row here does not compile. */
-const jsonPatterns: Readonly<Record<keyof typeof jsonTexts, RegExp>> = {
-  noObject: /^No valid JSON object found$/,
-  noJson: /^No valid JSON found in response$/,
-  textBefore: /^Extra text detected before JSON object$/,
-  textAfter: /^Extra text detected after JSON object$/,
-  invalidJson: /^Invalid JSON: .+: line \d+ column \d+ \(char \d+\) \| Content: (['"])\{.*\}\1$/s,
-  invalidLongJson:
-    /^Invalid JSON: .+: line \d+ column \d+ \(char \d+\) \| Content preview: (['"])\{.*\1\.\.\.$/s,
-  missingFields: /^Missing required fields: (?:analysis|plan|commands)(?:, (?:plan|commands))*$/,
-  fieldNotText: /^Field '(?:analysis|plan)' should be a string$/,
-  commandsNotArray: /^Field 'commands' must be an array$/,
-  wrongOrder: /^Fields appear in wrong order\. Found: .+ → .+, expected: .+ → .+$/,
-  completeNotBoolean: /^Field 'task_complete' should be a boolean or string$/,
-  commandNotObject: /^Command \d+ must be an object$/,
-  noKeystrokes: /^Command \d+ missing required 'keystrokes' field$/,
-  keystrokesNotText: /^Command \d+ 'keystrokes' must be a string$/,
-  invalidDuration: /^Command \d+: Invalid duration value, using default 1\.0$/,
-  missingDuration: /^Command \d+: Missing duration field, using default 1\.0$/,
-  unknownFields: /^Command \d+: Unknown fields: .+$/,
-  noNewline: new RegExp(`^Command \\d+ ${newline}$`),
-  bracesAdded: new RegExp(
-    `^AUTO-CORRECTED: Fixed incomplete JSON by adding missing closing brace - ${fix}$`,
-  ),
-  objectExtracted: new RegExp(`^AUTO-CORRECTED: Extracted JSON from mixed content - ${fix}$`),
-};
-
-const xmlPatterns: Readonly<Record<keyof typeof xmlTexts, RegExp>> = {
-  noResponse: /^No <response> tag found$/,
-  textBefore: /^Extra text detected before <response> tag$/,
-  textAfter: /^Extra text detected after <\/response> tag$/,
-  severalResponses:
-    /^IMPORTANT: Only issue one <response> block at a time\. You issued \d+ and only the first was executed\.$/,
-  severalCommands:
-    /^IMPORTANT: Only issue one <commands> block at a time\. You issued \d+ and only the first was executed\.$/,
-  severalSections: /^Multiple <(?:analysis|plan|task_complete)> sections found$/,
-  missingSection: /^Missing <(?:analysis|plan|commands)> section$/,
-  unknownTag: /^Unknown tag found: <.*>, expected analysis\/plan\/commands\/task_complete$/,
-  wrongOrder: /^Sections appear in wrong order\. Found: .+ → .+, expected: .+ → .+$/,
-  emptyCommands:
-    /^Commands section is empty; not taking any action\. If you want to wait a specific amount of time please use `sleep`, but if you're waiting for a command to finish then continue to wait\.$/,
-  unquotedAttribute: /^Command \d+: Attribute '.+' value should be quoted: .+=".+"$/,
-  singleQuotes: /^Command \d+: Use double quotes for attribute '.+': .+=".+"$/,
-  unknownAttribute: /^Command \d+: Unknown attribute '.+' - known attributes are: duration$/,
-  invalidDuration: /^Command \d+: Invalid duration value '.*', using default 1\.0$/,
-  missingDuration: /^Command \d+: Missing duration attribute, using default 1\.0$/,
-  noNewline: new RegExp(`^Command \\d+ ${newline}$`),
-  entity:
-    /^Warning: (&\w+;) is read verbatim and not converted to ['"<>&]\. NEVER USE \1, unless you want these exact characters to appear directly in the output\.$/,
-  writtenLineEnds:
-    /^Warning: \\r\\n line endings are not necessary - use \\n instead for simpler output$/,
-};
-
-const patterns = { json: jsonPatterns, xml: xmlPatterns };
-
 for (const { name } of parsers) {
   test(`every text of the ${name} parser is in its table`, () => {
     const told = cases[name].flatMap(textsOf);
-    for (const [key, pattern] of Object.entries(patterns[name]))
+    for (const [key, pattern] of Object.entries(textPatterns[name]))
       assert.ok(
         told.some((text) => pattern.test(text)),
         `no row shows ${key}`,
@@ -100,7 +40,7 @@ for (const { name } of parsers) {
   });
 
   test(`every text in the ${name} table is one that the parser declares`, () => {
-    const known = Object.values(patterns[name]);
+    const known = Object.values(textPatterns[name]);
     for (const text of cases[name].flatMap(textsOf))
       assert.ok(
         known.some((pattern) => pattern.test(text)),
