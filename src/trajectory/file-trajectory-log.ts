@@ -79,6 +79,8 @@ class FileTrajectoryLog implements TrajectoryLog {
   #tail: Promise<unknown> = Promise.resolve();
   #lastWrite = { endedMs: -Infinity, tookMs: 0 };
   #closing: Promise<void> | null = null;
+  /** Why a step could not be spilled. Nothing is written after that: the step would be missing in what looks whole. */
+  #lost: Error | null = null;
 
   constructor(parts: LogParts) {
     this.#parts = parts;
@@ -94,7 +96,15 @@ class FileTrajectoryLog implements TrajectoryLog {
     const cleaned = ordered(number, this.#parts.redactor.step(step, options.sampledText));
     const line = atifText(cleaned, null, `steps.${number - 1}`);
     this.#stepCount = number;
-    await this.#inTurn(() => this.#parts.handle.appendFile(`${line}\n`));
+    await this.#inTurn(async () => {
+      if (this.#lost !== null) throw this.#lost;
+      try {
+        await this.#parts.handle.appendFile(`${line}\n`);
+      } catch (error) {
+        this.#lost = toError(error);
+        throw error;
+      }
+    });
     return number;
   }
 
@@ -129,15 +139,14 @@ class FileTrajectoryLog implements TrajectoryLog {
     if (this.#closing !== null) throw new Error('the trajectory is closed');
   }
 
-  /** After a failure nothing more is written: a step would be missing. The spill keeps what there was. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const turn = this.#tail.then(() => written(this.#parts.file, work));
-    this.#tail = turn;
-    turn.catch(() => undefined); // the caller has the same promise
+    this.#tail = turn.catch(() => undefined); // the caller has the failure
     return turn;
   }
 
   async #write(end: DocumentEnd): Promise<void> {
+    if (this.#lost !== null) throw this.#lost;
     const { file, clock } = this.#parts;
     const startedMs = clock.monotonicMs();
     const draft = path.join(path.dirname(file), `.${path.basename(file)}-${randomUUID()}.tmp`);
@@ -175,6 +184,10 @@ class FileTrajectoryLog implements TrajectoryLog {
     const lastTexts = fieldTexts(last);
     await target.appendFile(`${pending}\n  ]${lastTexts === '' ? '' : `,\n${lastTexts}`}\n}\n`);
   }
+}
+
+function toError(value: unknown): Error {
+  return value instanceof Error ? value : new Error(String(value));
 }
 
 function fieldTexts(fields: object): string {

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -154,6 +163,22 @@ describe('a trajectory log', () => {
     await assert.rejects(
       openTrajectory({ file: path.join(dir, 'no/such/t.json'), head, secrets: [] }),
       { code: 'TRAJECTORY_WRITE_FAILED' },
+    );
+  });
+
+  test('goes on after a checkpoint that failed, and keeps the spill when the document cannot be written', async () => {
+    const file = nextFile();
+    const spill = file.replace('.json', '.steps.ndjson');
+    const log = await openTrajectory({ file, head, secrets: [] });
+    await log.append(prompt);
+    await mkdir(file); // a folder stands where the document belongs
+    await assert.rejects(log.checkpoint(null), { code: 'TRAJECTORY_WRITE_FAILED' });
+    assert.equal(await log.append(reply), 2);
+    await assert.rejects(log.close({ finalMetrics: null }), { code: 'TRAJECTORY_WRITE_FAILED' });
+    assert.equal((await recoverTrajectory(spill)).steps.length, 2);
+    assert.deepEqual(
+      (await readdir(dir)).filter((name) => name.endsWith('.tmp')),
+      [],
     );
   });
 
