@@ -1,0 +1,4 @@
+import { engineAdapters } from './engine/adapters.ts';
+import { engineSuite } from './engine-suite.ts';
+
+for (const adapter of engineAdapters) engineSuite(adapter);
