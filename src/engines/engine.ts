@@ -118,7 +118,10 @@ export interface EngineOptions {
   readonly baseUrl: string;
   /** null = no authorisation header. */
   readonly apiKey: string | null;
-  /** Silence on an open answer for longer than this is ENGINE_STALLED; null = hour-long silence is legal. */
+  /**
+   * Silence for longer than this is ENGINE_STALLED: in a stream from its sending on, else once the headers came (sampling ends before them). null =
+   * hour-long silence is legal.
+   */
   readonly stallMs?: number | null;
 }
 
