@@ -24,9 +24,9 @@ export interface ExchangeRequest {
 
 /** Turns tokens into the events of one dialect. */
 export interface StreamWriter {
-  /** The events of one token; empty = none. */
+  /** The events of one token; empty = none. Not called for an end token or stop id. */
   token(index: number): string;
-  /** Everything after the last token. */
+  /** Everything after that, and the token that ended the reply. */
   end(): string;
 }
 
@@ -86,11 +86,12 @@ export class Exchange {
     let strikeAt = this.#strikeAt();
     while (!connection.isClosed) {
       const isEnded = generation.finish !== null;
-      const ready = Math.min(strikeAt, readyTokens(generation));
+      const all = streamedTokens(generation);
+      const ready = Math.min(strikeAt, all);
       let events = '';
       while (this.#sentIds < ready) events += writer.token(this.#sentIds++);
       if (events !== '') await connection.write(events);
-      const isAtEnd = isEnded && this.#sentIds === generation.tokens.length;
+      const isAtEnd = isEnded && this.#sentIds === all;
       if (strikeAt !== Infinity && (this.#sentIds === strikeAt || isAtEnd)) {
         if (await this.#strikeStream(generation)) return;
         strikeAt = Infinity;
@@ -98,6 +99,7 @@ export class Exchange {
       else await generation.changed(generation.tokens.length);
     }
     await ended(generation);
+    if (!connection.isClosed) this.#sentIds = generation.tokens.length;
     this.#writeLog(errorOf(generation.finish));
     connection.end(generation.finish?.type === 'error' ? errorEvent(generation) : writer.end());
   }
@@ -286,11 +288,10 @@ export function requestIdOf(given: unknown, prefix: string): string {
   return typeof given === 'string' && given !== '' ? given : `${prefix}${randomUUID()}`;
 }
 
-/** A token that may be the last is held until it is known to be: its event carries the reason of the end. */
-function readyTokens({ tokens, finish, output }: Generation): number {
+/** The token that ends a reply goes with the reason of the end. */
+function streamedTokens({ tokens, output }: Generation): number {
   const last = tokens.at(-1);
-  const isHeld = finish === null && last !== undefined && output.isStopId(last.id);
-  return tokens.length - (isHeld ? 1 : 0);
+  return tokens.length - (last !== undefined && output.isStopId(last.id) ? 1 : 0);
 }
 
 async function ended(generation: Generation): Promise<void> {

@@ -116,8 +116,9 @@ export class ChatStream implements StreamWriter {
   #shown = 0;
   #hasBegun = false;
   #calls = 0;
-  /** Tokens that no event has told of yet. */
-  #untold: number[] = [];
+  /** Tokens that events may tell of, and that they have told of. */
+  #known = 0;
+  #told = 0;
 
   constructor(options: ChatAnswerOptions) {
     this.#options = options;
@@ -131,11 +132,8 @@ export class ChatStream implements StreamWriter {
   }
 
   token(index: number): string {
-    const { generation, vocabulary, request } = this.#options;
-    this.#untold.push(index);
-    const id = generation.tokens[index]?.id ?? vocabulary.endId;
-    // What ends the reply is told of together with the reason of the end.
-    if (generation.output.isStopId(id)) return this.#begin();
+    const { generation, request } = this.#options;
+    this.#known = index + 1;
     const upTo = Math.min(generation.textEnds[index] ?? 0, generation.output.shownLength);
     const deltas = this.#advance(upTo).flatMap((part) => this.#deltas(part));
     const tells = request.returnsTokenIds || request.logprobs;
@@ -148,6 +146,7 @@ export class ChatStream implements StreamWriter {
     const rest = [...this.#advance(generation.output.shownLength), ...this.#splitter.end()];
     const deltas = rest.flatMap((part) => this.#deltas(part));
     const events = [this.#begin(), ...deltas.map((delta) => this.#event(delta, null))];
+    this.#known = generation.tokens.length;
     events.push(this.#event({}, finishReason(generation, this.#calls)));
     const extension = sglext(this.#options);
     if (extension !== null) events.push(event({ ...this.#head, choices: [], sglext: extension }));
@@ -192,8 +191,8 @@ export class ChatStream implements StreamWriter {
 
   #event(delta: Delta, reason: string | null): string {
     const { generation, request, vocabulary } = this.#options;
-    const tokens = this.#untold.flatMap((index) => generation.tokens[index] ?? []);
-    this.#untold = [];
+    const tokens = generation.tokens.slice(this.#told, this.#known);
+    this.#told = this.#known;
     const choice = {
       index: 0,
       delta,

@@ -126,10 +126,6 @@ class CompletionView implements StreamWriter {
   }
 
   token(index: number): string {
-    const { tokens, output } = this.#generation;
-    const token = tokens[index];
-    // What ends the reply is told of together with the reason of the end.
-    if (token === undefined || output.isStopId(token.id)) return '';
     return this.#event(index + 1, false);
   }
 
