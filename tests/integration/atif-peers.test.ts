@@ -7,7 +7,8 @@ import { isIsoTimestamp } from '../../src/wire/atif/iso-timestamp.ts';
 import { readTrajectory } from '../../src/wire/atif/models.ts';
 import { validateTrajectory } from '../../src/trajectory/validate.ts';
 import { AtifPeers, validateWithPeers } from '../support/atif-peers.ts';
-import { drop, mutations } from './atif-mutations.ts';
+import { seededRandom } from '../support/random.ts';
+import { drop, mutations, set } from './atif-mutations.ts';
 
 const validDir = path.resolve(import.meta.dirname, '../golden/atif/valid');
 const validFiles = readdirSync(validDir).map((name) => path.join(validDir, name));
@@ -67,6 +68,36 @@ describe('ATIF as others read it', () => {
       if (atif) assert.notDeepEqual(atif.at, at, 'a declared difference is one');
     });
 
+  test('any value in any place is judged as Harbor judges it, at the same places', async () => {
+    const random = seededRandom(7);
+    const places = placesIn(JSON.parse(rich), '');
+    const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+    let refused = 0;
+    for (let round = 0; round < 600; round += 1) {
+      const [place, value] = [pick(places), pick(values)];
+      const document = JSON.parse(rich) as object;
+      set(place, value)(document);
+      const [theirs] = await peers.check([{ text: JSON.stringify(document) }]);
+      const expected = theirs?.harbor.map(placeOf);
+      const title = `${place} = ${JSON.stringify(value)}`;
+      assert.deepEqual(validateTrajectory(document).map(placeOf), expected, title);
+      if (expected?.length !== 0) refused += 1;
+    }
+    assert.ok(refused > 200 && refused < 600, `${refused} of 600 were refused`);
+  });
+
+  test('integers that lose digits are refused, where Harbor has more of them', async () => {
+    for (const [digits, accepted] of [
+      ['9007199254740991', true],
+      ['9007199254740993', false],
+    ] as const) {
+      const text = rich.replace('151643', digits);
+      const [theirs] = await peers.check([{ text }]);
+      assert.deepEqual(theirs?.harbor, []);
+      assert.equal(validateTrajectory(JSON.parse(text)).length === 0, accepted, digits);
+    }
+  });
+
   test('a document without its version is accepted, except by atif, which requires one', async () => {
     const document = JSON.parse(rich) as object;
     drop('schema_version')(document);
@@ -120,6 +151,21 @@ describe('ATIF as others read it', () => {
     );
   });
 });
+
+/** Dotted paths of every value in a document. */
+function placesIn(value: unknown, path: string): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, part]) => {
+    const place = path === '' ? key : `${path}.${key}`;
+    return [place, ...placesIn(part, place)];
+  });
+}
+
+const values: readonly unknown[] = [
+  ...[null, true, false, 0, 1, 2, 5, 1.5, -1, '', 'x', 'agent', 'text', [], {}, [1], [[]]],
+  ...[[null], { a: 1 }, '5', ' 7 ', '1_0', '-0', '+3', '0x10', '1.', '.5', '1e3', '1.0', '1.50'],
+  ...['true', 'ON', '2026-03-01'],
+];
 
 /** Harbor drops the nulls of free objects too; ours are kept and looked at elsewhere. */
 function withoutNulls(value: unknown): unknown {

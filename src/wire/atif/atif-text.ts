@@ -34,11 +34,19 @@ function numberText(value: number, path: string): string {
 
 function arrayText(items: readonly unknown[], level: number | null, path: string): string {
   if (items.length === 0) return '[]';
-  const isNumeric = items.every((item) => typeof item === 'number');
-  const inner = isNumeric ? null : deeper(level);
+  if (items.every((item) => typeof item === 'number')) return numbersText(items, level, path);
+  const inner = deeper(level);
   const texts = items.map((item, index) => atifText(item, inner, `${path}.${index}`));
-  if (isNumeric) return `[${texts.join(level === null ? ',' : ', ')}]`;
   return wrapped(['[', ']'], texts, level);
+}
+
+/** The place of each number, of a hundred thousand, is only spelled out for the one that is refused. */
+function numbersText(items: readonly number[], level: number | null, path: string): string {
+  const bad = items.findIndex((item) => !Number.isFinite(item));
+  if (bad >= 0) numberText(items[bad] ?? NaN, `${path}.${bad}`);
+  const hasNegativeZero = items.some((item) => Object.is(item, -0));
+  const texts = hasNegativeZero ? items.map((item) => numberText(item, path)) : items;
+  return `[${texts.join(level === null ? ',' : ', ')}]`;
 }
 
 function objectText(value: object, level: number | null, path: string): string {

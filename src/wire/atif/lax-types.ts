@@ -71,9 +71,11 @@ function read(schema: typeof laxNumber, value: unknown): number | null {
 export function integer(least = -Infinity): AtifType {
   return (value, location, problems) => {
     const number =
-      typeof value === 'number' && Number.isInteger(value) ? value : read(laxInteger, value);
+      typeof value === 'number' && Number.isSafeInteger(value) ? value : read(laxInteger, value);
     if (number !== null)
       return number >= least ? number : fail(problems, location, `is less than ${least}`);
+    if (Number.isInteger(value))
+      return fail(problems, location, 'is beyond 2^53, where integers lose digits');
     if (typeof value === 'number') return fail(problems, location, 'is no whole number');
     if (typeof value === 'string') return fail(problems, location, 'does not spell a whole number');
     return fail(problems, location, mistyped('int', value));
@@ -112,7 +114,7 @@ const plainInteger = integer();
 /** As {@link listOf} for numbers, fast for the hundred thousand token ids of a step. */
 export function numbers(kind: 'integer' | 'decimal'): AtifType {
   const slow = listOf(kind === 'integer' ? plainInteger : decimal);
-  const isPlain = kind === 'integer' ? Number.isInteger : Number.isFinite;
+  const isPlain = kind === 'integer' ? Number.isSafeInteger : Number.isFinite;
   return (value, location, problems) =>
     Array.isArray(value) && value.every((item) => isPlain(item))
       ? value
