@@ -17,6 +17,7 @@ import {
 
 /** Longer than any command of ours takes on a machine that still works. */
 const replyMs = 30_000;
+const closeMs = 3_000;
 
 /** Not an error of the agent: whoever meets it goes another way. */
 export class ControlLost extends Error {
@@ -123,10 +124,18 @@ export class ControlClient {
     );
   }
 
-  /** Lets go of the session. Idempotent. */
+  /** Lets go of the session: without input the client ends by itself, and is killed only when it does not. Never rejects. Idempotent. */
   async close(): Promise<void> {
     this.#lose('the control client was closed');
-    await this.#program?.kill();
+    const program = this.#program;
+    if (program === null) return;
+    program.endInput();
+    const { promise, resolve } = Promise.withResolvers<'late'>();
+    const grace = setTimeout(() => resolve('late'), closeMs);
+    const how = await Promise.race([program.exited, promise]);
+    clearTimeout(grace);
+    // Not waited for: what is left of an agent is killed by the trial.
+    if (how === 'late') program.kill().catch(() => undefined);
   }
 
   #read(bytes: Buffer): void {
@@ -164,7 +173,7 @@ export class ControlClient {
     this.#lost = lost;
     this.#attached.reject(lost);
     for (const { reply } of this.#queue.splice(0)) reply.reject(lost);
-    void this.#program?.kill();
+    this.#program?.endInput();
   }
 
   async #inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -96,7 +96,8 @@ function openScript({ env, width, height }: TerminalOptions): string {
     'if [ -x /bin/bash ]; then SHELL=/bin/bash; fi; export SHELL',
     `mkdir -p ${agentLogsDir} 2>/dev/null`,
     `${tmuxProgram} kill-session -t ${sessionTarget} 2>/dev/null`,
-    `${tmuxProgram} ${make} || exit 1`,
+    // A server whose last session was just ended may take the command and go.
+    `tries=0; until ${tmuxProgram} ${make}; do tries=$((tries + 1)); [ $tries -lt 5 ] || exit 1; sleep 0.2; done`,
     `${tmuxProgram} pipe-pane -t ${paneTarget} ${shellQuote(log)} 2>/dev/null`,
     'tmux -V',
   ].join('\n');

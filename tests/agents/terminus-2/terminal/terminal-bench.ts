@@ -97,15 +97,35 @@ export class TerminalBench {
     return { terminal, environment, recordingFile, type, until, settle };
   }
 
+  /** The screen of a terminal of the same size after all output of a recording, without blanks at its end. */
+  async replayed(events: readonly RecordedEvent[]): Promise<string> {
+    const output = events.filter(([, kind]) => kind === 'o').map(([, , text]) => text);
+    // The title comes behind all output, and changes nothing of the screen.
+    const { stdout } = await this.environment.exec(
+      {
+        command: `TMUX_TMPDIR=$(mktemp -d); export TMUX_TMPDIR; cd $TMUX_TMPDIR; cat >output
+          printf '%s\n' 'stty raw -echo' 'cat output' 'printf "\\033]2;played\\033\\\\"' 'sleep 1000' >play
+          tmux -u new-session -d -s r -x 100 -y 30 'sh play'
+          until [ "$(tmux display-message -p -t r '#{pane_title}')" = played ]; do sleep 0.05; done
+          tmux -u capture-pane -p -t r; tmux kill-server`,
+        env: { TERM: 'xterm-256color' },
+        stdin: Buffer.from(output.join('')),
+        timeoutMs: waitMs,
+      },
+      never,
+    );
+    return stdout.trimEnd();
+  }
+
   async close(): Promise<void> {
     await this.#scope[Symbol.asyncDispose]();
   }
 }
 
-/** Events of a recording: time, kind, text. */
-export async function recorded(
-  file: string,
-): Promise<readonly (readonly [number, string, string])[]> {
+/** Time, kind, text. */
+export type RecordedEvent = readonly [number, string, string];
+
+export async function recorded(file: string): Promise<readonly RecordedEvent[]> {
   const [, ...lines] = (await readFile(file, 'utf8')).trimEnd().split('\n');
-  return lines.map((line) => JSON.parse(line) as [number, string, string]);
+  return lines.map((line) => JSON.parse(line) as RecordedEvent);
 }
