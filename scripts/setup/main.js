@@ -8,6 +8,7 @@ import { provideAtifPeers } from './atif-peers.js';
 import { provideBaseImage } from './base-image.js';
 import { provideCompose } from './compose-plugin.js';
 import { provideDocker } from './docker-daemon.js';
+import { provideLlama } from './llama.js';
 import { provideNodeModules } from './node-modules.js';
 import { step } from './step.js';
 import { provideSystemPackages } from './system-packages.js';
@@ -33,6 +34,7 @@ export async function setUp(parts) {
   if (parts.includes('docker')) problems.push(await step('docker', provideDocker));
   if (parts.includes('compose')) problems.push(await step('compose', provideCompose));
   if (parts.includes('tests')) problems.push(await step('trajectory peers', provideAtifPeers));
+  if (parts.includes('tests')) problems.push(await step('gguf runtime', provideLlama));
   problems.push(await step('base image', () => provideBaseImage(environments)));
   return problems.every((problem) => problem === null) ? 'complete' : 'partial';
 }

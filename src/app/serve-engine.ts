@@ -1,5 +1,6 @@
 /** `slipway engine`: compiles its options, builds the model and starts the server. */
 import { Problems } from '../config/problems.ts';
+import { openGgufModel } from '../engines/gguf/gguf-model.ts';
 import { loadPolicy } from '../engines/mock/policy.ts';
 import { MockModel } from '../engines/mock/mock-model.ts';
 import { dialects, type Dialect } from '../engines/server/engine-parts.ts';
@@ -86,6 +87,17 @@ function compile(
   const apiKey = flags.apiKeyEnv === undefined ? null : (variables[flags.apiKeyEnv] ?? '');
   if (apiKey === '')
     problems.add('--api-key-env', `${flags.apiKeyEnv} is not set`, 'Set it to the key.');
+  if (flags.gguf !== undefined)
+    for (const name of ['tokenizer', 'policy', 'nonCanonical'] as const)
+      if (flags[name] !== undefined)
+        problems.add(
+          name === 'nonCanonical' ? '--non-canonical' : `--${name}`,
+          'real weights sample by themselves, over their own vocabulary',
+          'Leave it away with --gguf.',
+        );
+  for (const [flag, value] of Object.entries(ofTheMock(flags)))
+    if (flags.gguf !== undefined && value !== undefined)
+      problems.add(flag, 'real weights take no part of the scripted model', 'Leave it out.');
   const kvTokens = whole(flags.kvTokens, '--kv-tokens', 1);
   const maxRunning = whole(flags.maxRunning, '--max-running', 1);
   const contextTokens = whole(flags.context, '--context', 2);
@@ -116,8 +128,23 @@ function compile(
   };
 }
 
+function ofTheMock(flags: EngineFlags): Readonly<Record<string, string | undefined>> {
+  return {
+    '--policy': flags.policy,
+    '--tokenizer': flags.tokenizer,
+    '--non-canonical': flags.nonCanonical,
+  };
+}
+
 async function openModel(flags: EngineFlags, compiled: Compiled): Promise<TokenModel> {
   const { seed, nonCanonicalShare, contextTokens } = compiled;
+  if (flags.gguf !== undefined)
+    return await openGgufModel({
+      file: flags.gguf,
+      name: flags.model ?? null,
+      contextTokens,
+      seed,
+    });
   return new MockModel({
     name: flags.model ?? 'mock',
     vocabulary: await loadVocabulary(flags.tokenizer ?? null),
