@@ -1,0 +1,2 @@
+export declare function smallModelFile(): string;
+export declare function fetchSmallModel(): Promise<string>;
