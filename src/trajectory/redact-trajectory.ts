@@ -12,13 +12,12 @@ import { atifText } from '../wire/atif/atif-text.ts';
 import type { AtifAgent, AtifStep } from '../wire/atif/atif.ts';
 import { parsePart, readParts, type DocumentPart } from './document-parts.ts';
 import { TrajectoryRedactor } from './redact.ts';
-import { isSpillFile } from './spill.ts';
 
 const headBytes = 4096;
 
 /** Whether a file is a trajectory: by the version that it names near its beginning. Links are not followed. */
 export async function isTrajectoryFile(file: string): Promise<boolean> {
-  if (!file.endsWith('.json') || isSpillFile(file)) return false;
+  if (!file.endsWith('.json')) return false;
   await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
   return /^\s*\{[^]*"ATIF-v\d/.test(buffer.toString('latin1', 0, bytesRead));
@@ -31,12 +30,54 @@ export async function redactTrajectory(file: string, secrets: readonly string[])
   const { isChanged, isTold } = await lookThrough(document, secrets);
   if (!isChanged) return;
   const redactor = new TrajectoryRedactor(secrets, { keepsNulls: true, isTold });
+  await replace(document, documentTexts(cleanedParts(document, redactor)));
+}
+
+/** The same for the spilled steps that a failed run left; a line that is not JSON has the bytes of each spelling replaced. */
+export async function redactSpill(file: string, secrets: readonly string[]): Promise<void> {
+  await using source = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  let isChanged = false;
+  for await (const line of cleanedLines(source, secrets)) isChanged ||= line.isChanged;
+  if (!isChanged) return;
+  const texts = async function* (): AsyncGenerator<string> {
+    for await (const { text } of cleanedLines(source, secrets)) yield `${text}\n`;
+  };
+  await replace({ file, source }, texts());
+}
+
+async function* cleanedLines(
+  source: FileHandle,
+  secrets: readonly string[],
+): AsyncGenerator<{ readonly text: string; readonly isChanged: boolean }> {
+  const redactor = new TrajectoryRedactor(secrets, { keepsNulls: true });
+  for await (const line of source.readLines({ encoding: 'utf8', start: 0, autoClose: false })) {
+    const text = cleanedLine(redactor, line);
+    yield { text, isChanged: text !== line };
+  }
+}
+
+function cleanedLine(redactor: TrajectoryRedactor, line: string): string {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return redactor.text(line);
+  }
+  const isStep = isObject(value) && !('slipway_spill' in value);
+  const cleaned = isStep ? cleanedValue(redactor, null, value) : redactor.clean(value);
+  return isDeepStrictEqual(cleaned, value) ? line : atifText(cleaned, null, 'a line');
+}
+
+/** Puts a new text in the place of a file, as a whole. */
+async function replace(
+  { file, source }: OpenDocument,
+  texts: AsyncIterable<string>,
+): Promise<void> {
   const draft = path.join(path.dirname(file), `.redacted-${randomUUID()}`);
   try {
     const { mode } = await source.stat();
     await using target = await open(draft, 'wx', mode & 0o777);
-    for await (const text of documentTexts(cleanedParts(document, redactor)))
-      await target.appendFile(text);
+    for await (const text of texts) await target.appendFile(text);
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true });

@@ -84,6 +84,14 @@ export class TrajectoryRedactor {
     return this.#clean(value, { isFree: false, field: '' });
   }
 
+  /** A plain text, with every spelling replaced. */
+  text(text: string): string {
+    return this.#spellings.reduce(
+      (result, spelling) => result.replaceAll(spelling, redacted),
+      text,
+    );
+  }
+
   /** Whether a text, or any string inside a value, spells a secret. */
   holds(value: unknown): boolean {
     if (typeof value === 'string')
@@ -114,12 +122,8 @@ export class TrajectoryRedactor {
   #text(text: string, at: { readonly isFree: boolean; readonly field: string }): string {
     if (!at.isFree && wordFields.has(at.field) && formatWord.test(text)) return text;
     if (!at.isFree && at.field === 'timestamp' && time.test(text)) return text;
-    const clean = this.#spellings.reduce(
-      (result, spelling) => result.replaceAll(spelling, redacted),
-      text,
-    );
     // A lone surrogate has no UTF-8: no reader of the document could take it.
-    return clean.toWellFormed();
+    return this.text(text).toWellFormed();
   }
 }
 

@@ -2,8 +2,13 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { isRolloutError } from '../core/errors.ts';
-import { isTrajectoryFile, redactTrajectory } from '../trajectory/redact-trajectory.ts';
+import {
+  isTrajectoryFile,
+  redactSpill,
+  redactTrajectory,
+} from '../trajectory/redact-trajectory.ts';
 import { spellingsOf } from '../trajectory/secret-spellings.ts';
+import { isSpillFile } from '../trajectory/spill.ts';
 import { isSensitiveName, isTemplate } from '../wire/harbor/sensitive.ts';
 import { redactFile, redacted } from './redact-file.ts';
 
@@ -52,6 +57,10 @@ export async function redactFolder(dir: string, secrets: readonly string[]): Pro
 
 /** A trajectory is cleaned as one, so that it stays valid; any other file byte by byte, in every spelling that JSON gives a secret. */
 async function redactAny(file: string, secrets: readonly string[]): Promise<void> {
+  if (isSpillFile(file)) {
+    await redactSpill(file, secrets);
+    return;
+  }
   try {
     if (await isTrajectoryFile(file)) {
       await redactTrajectory(file, secrets);

@@ -130,6 +130,25 @@ describe('secrets in a trajectory that an agent brings', () => {
       );
     });
 
+  test('spilled steps that were left are cleaned line by line', async () => {
+    const file = path.join(dir, 'trajectory.steps.ndjson');
+    const { steps } = documentWith('code 123456') as AtifTrajectory;
+    const lines = [{ slipway_spill: 1, head: { notes: 'n 123456' } }, ...steps].map((line) =>
+      JSON.stringify(line),
+    );
+    await writeFile(file, `${lines.join('\n')}\n{"step_id":4,"message":"123456`);
+    await redactFolder(dir, ['123456']);
+    const [head = '', first = '', second = '', third = '', torn] = (
+      await readFile(file, 'utf8')
+    ).split('\n');
+    assert.deepEqual(JSON.parse(head), { slipway_spill: 1, head: { notes: 'n [REDACTED]' } });
+    assert.equal(first, lines[1]);
+    assert.match(second, /"say code \[REDACTED\]\.".*"prompt_token_ids":\[1,123456\]/);
+    assert.match(third, /"completion_token_ids":\[3\].*"trainable":false/);
+    assert.equal(torn, '{"step_id":4,"message":"[REDACTED]');
+    await rm(file);
+  });
+
   test('an author who fills the places with anything breaks nothing', async () => {
     const file = path.join(dir, 'trajectory.json');
     const steps = [
