@@ -95,9 +95,6 @@ function compile(
           'real weights sample by themselves, over their own vocabulary',
           'Leave it away with --gguf.',
         );
-  for (const [flag, value] of Object.entries(ofTheMock(flags)))
-    if (flags.gguf !== undefined && value !== undefined)
-      problems.add(flag, 'real weights take no part of the scripted model', 'Leave it out.');
   const kvTokens = whole(flags.kvTokens, '--kv-tokens', 1);
   const maxRunning = whole(flags.maxRunning, '--max-running', 1);
   const contextTokens = whole(flags.context, '--context', 2);
@@ -125,14 +122,6 @@ function compile(
       routerWorkers:
         flags.routerWorkers?.split(',').map((url) => url.trim().replace(/\/+$/, '')) ?? null,
     },
-  };
-}
-
-function ofTheMock(flags: EngineFlags): Readonly<Record<string, string | undefined>> {
-  return {
-    '--policy': flags.policy,
-    '--tokenizer': flags.tokenizer,
-    '--non-canonical': flags.nonCanonical,
   };
 }
 

@@ -22,7 +22,7 @@ import { Scheduler } from './scheduler.ts';
 import type { TokenModel } from './token-model.ts';
 
 export interface EngineServerOptions {
-  /** Closed with the server. */
+  /** Closed with the server; a start that fails leaves it open. */
   readonly model: TokenModel;
   readonly host?: string;
   /** 0 = any free one. */
@@ -116,7 +116,8 @@ export async function startEngineServer(given: EngineServerOptions): Promise<Eng
   try {
     await app.listen({ host: options.host, port: options.port });
   } catch (error) {
-    await server.close();
+    await app.close();
+    log?.[Symbol.dispose]();
     throw new RolloutError('CONFIG_INVALID', messageOf(error), {
       phase: 'config',
       field: '--port',

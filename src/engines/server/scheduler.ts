@@ -10,9 +10,10 @@ import { KvAccount } from './kv-account.ts';
 import { sampleLatency, type LatencyLaw } from './latency.ts';
 import { seededRandom } from './seeded.ts';
 import type { TokenModel } from './token-model.ts';
+import { Turns } from './turns.ts';
 
-/** Tokens that one generation may take in one turn of the event loop, so that aborts and health checks come through. */
-const burstTokens = 64;
+/** Tokens that one generation takes in one turn of the event loop. */
+const burstTokens = 16;
 
 export interface SchedulerOptions {
   readonly model: TokenModel;
@@ -32,6 +33,7 @@ export class Scheduler {
   weightVersion = 'default';
   readonly #options: SchedulerOptions;
   readonly #active = new Set<Generation>();
+  readonly #turns = new Turns();
   #queue: Generation[] = [];
   #isPaused = false;
   #idleReaders: (() => void)[] = [];
@@ -171,6 +173,7 @@ export class Scheduler {
       if (generation.state === 'ended') return;
       const firstMs = sampleLatency(latency, random);
       if (firstMs > 0) await clock.sleep(firstMs, signal);
+      else await this.#turns.next();
       const sample = {
         requestId: request.id,
         promptIds: request.promptIds,
@@ -182,8 +185,7 @@ export class Scheduler {
         if (generation.finish !== null) return;
         this.#take(generation, token);
         if (isPaced) await clock.sleep(sampleLatency(tokenLatency, random), signal);
-        else if (generation.tokens.length % burstTokens === 0)
-          await new Promise<void>((resolve) => setImmediate(resolve));
+        else if (generation.tokens.length % burstTokens === 0) await this.#turns.next();
       }
       await generation.runnable();
       this.#end(generation, finishOf(generation));
