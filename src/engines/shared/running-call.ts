@@ -7,6 +7,7 @@ import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { ModelCall, ModelPart } from '../model-call.ts';
 import { brokenError, engineError, type AnswerOrigin } from './answer-error.ts';
 import { eventDocuments, parseJson } from './event-stream.ts';
+import { Utf8Decoder } from './utf8-decoder.ts';
 
 const drainMs = 1_000;
 
@@ -99,9 +100,10 @@ export class RunningCall implements ModelCall {
     try {
       this.signal.throwIfAborted();
       for await (const part of this.#read()) {
+        // Parts of one piece of bytes come without a read that would notice.
+        this.signal.throwIfAborted();
         if (part.type === 'end') this.#settle(true);
         yield part;
-        if (!this.#isOver) this.signal.throwIfAborted();
       }
     } catch (error) {
       this.signal.throwIfAborted();
@@ -144,10 +146,10 @@ export class RunningCall implements ModelCall {
   }
 
   async #wholeText(answer: Dispatcher.ResponseData): Promise<string> {
-    const decoder = new TextDecoder('utf-8');
+    const decoder = new Utf8Decoder(this.#plan.at);
     let text = '';
-    for await (const bytes of this.#pieces(answer)) text += decoder.decode(bytes, { stream: true });
-    return text + decoder.decode();
+    for await (const bytes of this.#pieces(answer)) text += decoder.decode(bytes);
+    return text + decoder.end();
   }
 
   #leave(): void {

@@ -42,7 +42,7 @@ describe('a stream', () => {
       'with bytes that are not UTF-8',
       (_, response) => {
         sendEvents(response, [chunk('Hi')]);
-        response.write(Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 0x0a, 0x0a]));
+        response.write(Buffer.from(`data: ${JSON.stringify(chunk('\xff'))}\n\n`, 'latin1'));
       },
       'ENGINE_RESPONSE_INVALID',
     ],
@@ -145,6 +145,7 @@ describe('a stream', () => {
 describe('an answer that is not streamed', () => {
   const rows: readonly (readonly [string, unknown])[] = [
     ['not JSON', '<html>'],
+    ['not UTF-8', Buffer.from(JSON.stringify(whole).replace('Hi', '\xff'), 'latin1')],
     ['no completion', { hello: 1 }],
     ['without choices', { choices: [] }],
     ['without a finish reason', { choices: [{ message: { content: 'Hi' } }] }],
@@ -226,6 +227,42 @@ describe('a signal', () => {
     assert.deepEqual(getEventListeners(signal, 'abort'), []);
   });
 
+  it('that fires while nobody ever reads harms nobody', async () => {
+    await withEngine('chat', hanging, async (engine, host) => {
+      const controller = new AbortController();
+      await engine.generate(streaming(), controller.signal);
+      controller.abort(new Error('forgotten'));
+      await host.until(() => host.cut > 0);
+      // A failure that nobody handles would be told by now.
+      for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+      await engine.close();
+    });
+  });
+
+  it('that fires in the middle of what has come already is the last that is heard', async () => {
+    await withEngine(
+      'chat',
+      (_, response) => {
+        sendEvents(response, []);
+        const documents = [chunk('Hi'), chunk('Ho'), last];
+        const text = documents.map((each) => `data: ${JSON.stringify(each)}\n\n`).join('');
+        response.end(`${text}data: [DONE]\n\n`);
+      },
+      async (engine) => {
+        const controller = new AbortController();
+        const reason = new Error('enough');
+        const heard: string[] = [];
+        await assert.rejects(async () => {
+          for await (const part of await engine.generate(streaming(), controller.signal)) {
+            heard.push(part.type);
+            controller.abort(reason);
+          }
+        }, reason);
+        assert.deepEqual(heard, ['text-delta']);
+      },
+    );
+  });
+
   it('of a reader that leaves early, or never begins, is not needed: leaving closes the connection', async () => {
     for (const hasBegun of [true, false])
       await withEngine('chat', hanging, async (engine, host) => {
@@ -234,6 +271,33 @@ describe('a signal', () => {
         if (!hasBegun) await call[Symbol.asyncIterator]().return?.();
         await host.until(() => host.cut > 0);
       });
+  });
+});
+
+describe('a connection', () => {
+  it('serves one call after the other, streamed or not', async () => {
+    await withEngine(
+      'chat',
+      (asked, response) => {
+        if (asked.body['stream'] !== true) {
+          sendJson(response, whole);
+          return;
+        }
+        sendEvents(response, [chunk('Hi'), last, '[DONE]']);
+        response.end();
+      },
+      async (engine, host) => {
+        for (let round = 0; round < 10; round += 1) {
+          await resultOf(engine, streaming());
+          // The end of the answer is on its way when the result is there.
+          await host.until(() => host.open === 0);
+          for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+          await resultOf(engine, chatRequest());
+        }
+        // Now and then a call comes before the client has seen the last end.
+        assert.ok(host.connections < 8, `${host.connections} connections for 20 calls`);
+      },
+    );
   });
 });
 

@@ -23,6 +23,9 @@ export class FakeHost implements AsyncDisposable {
   readonly asked: Asked[] = [];
   /** Connections of answers that were closed before their end. */
   cut = 0;
+  /** Answers that have not ended. */
+  open = 0;
+  connections = 0;
   readonly #server: Server;
   #waiting: (() => void)[] = [];
 
@@ -30,6 +33,7 @@ export class FakeHost implements AsyncDisposable {
     this.#server = createServer((request, response) => {
       void this.#serve(request, response, answer);
     });
+    this.#server.on('connection', () => (this.connections += 1));
   }
 
   static async open(answer: Answer): Promise<FakeHost> {
@@ -61,7 +65,9 @@ export class FakeHost implements AsyncDisposable {
   async #serve(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
     let text = '';
     for await (const piece of request.setEncoding('utf8')) text += String(piece);
+    this.open += 1;
     response.on('close', () => {
+      this.open -= 1;
       if (!response.writableFinished) this.cut += 1;
       this.#tell();
     });
@@ -87,7 +93,8 @@ export function sendJson(
   { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
 ): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
-  response.end(typeof document === 'string' ? document : JSON.stringify(document));
+  const isText = typeof document === 'string' || Buffer.isBuffer(document);
+  response.end(isText ? document : JSON.stringify(document));
 }
 
 /** Opens an event stream and sends each document; `[DONE]` as a string is sent as it is. */
