@@ -181,13 +181,14 @@ export class Scheduler {
         topLogprobs: request.topLogprobs,
       };
       for await (const token of model.sample(sample, signal)) {
-        await generation.runnable();
+        // Looked at again after each wait: another generation may have sent this one back meanwhile.
+        while (!isGoing(generation)) await generation.runnable();
         if (generation.finish !== null) return;
         this.#take(generation, token);
         if (isPaced) await clock.sleep(sampleLatency(tokenLatency, random), signal);
         else if (generation.tokens.length % burstTokens === 0) await this.#turns.next();
       }
-      await generation.runnable();
+      while (!isGoing(generation)) await generation.runnable();
       this.#end(generation, finishOf(generation));
     } catch (error) {
       this.#end(generation, { type: 'error', message: messageOf(error) });
@@ -219,6 +220,10 @@ export class Scheduler {
     generation.endedMs = this.#options.clock.now().getTime();
     generation.end(finish);
   }
+}
+
+function isGoing({ state }: Generation): boolean {
+  return state === 'running' || state === 'ended';
 }
 
 function finishOf({ output, tokens }: Generation): Finish {
