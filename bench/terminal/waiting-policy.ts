@@ -1,12 +1,18 @@
-/** Solves the trivial task in its first turn, then mostly waits, as agents do while a build runs: what a trial costs while its sandbox is idle. */
+/**
+ * Solves the trivial task in its first turn, then waits, as agents do while a build runs: what a trial costs while its sandbox is idle. Trials end by
+ * chance one after the other, as they do when their tasks differ.
+ */
 import type { Policy } from '../../src/engines/mock/policy.ts';
 
-const waitingTurns = 12;
+const leastTurns = 15;
+const endChance = 0.2;
 const waitSec = 6;
 
-const policy: Policy = ({ turn }) => {
+const policy: Policy = ({ turn, messages, random }) => {
   const isFirst = turn === 0;
-  const isDone = turn > waitingTurns;
+  const last = messages.findLast(({ role }) => role === 'assistant');
+  const hasSaidSo = JSON.stringify(last?.content ?? '').includes('"task_complete\\":true');
+  const isDone = hasSaidSo || (turn >= leastTurns && random() < endChance);
   return {
     content: JSON.stringify({
       analysis: `This is turn ${turn}.`,

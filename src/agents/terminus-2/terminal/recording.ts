@@ -11,6 +11,7 @@ import type { Logger } from '../../../core/logger.ts';
 export const recordingName = 'recording.cast';
 
 const maxFileBytes = 16 * 1024 * 1024;
+const closeMs = 3_000;
 
 export interface RecordingOptions {
   readonly file: string;
@@ -73,11 +74,14 @@ export class Recording {
     this.#event('m', label);
   }
 
-  /** Resolves when the file is complete. Idempotent. */
+  /** Resolves when the file is complete, or when a slow disk has had its time: the rest is written all the same. Idempotent. */
   async close(): Promise<void> {
     this.#isOver = true;
     this.#stream.end();
-    await this.#closed;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const late = setTimeout(() => resolve(undefined), closeMs);
+    await Promise.race([this.#closed, promise]);
+    clearTimeout(late);
   }
 
   #event(kind: 'o' | 'r' | 'm', text: string): void {
