@@ -125,7 +125,7 @@ export class EpisodeLoop {
     } catch (error) {
       signal.throwIfAborted();
       if (await terminal.isAlive(signal)) throw error;
-      await this.#assertSandbox(signal);
+      // Whether its sandbox has gone too is found out before the next turn.
       return texts.terminalEnded;
     }
   }

@@ -110,6 +110,26 @@ describe('a conversation with little room left', () => {
     assert.equal(main?.final_metrics?.total_prompt_tokens, 2500 + 3 * 3 + 100 + 3);
   });
 
+  test('gives away no prompt with a secret that only the screen between its turns showed', async () => {
+    const secret = 'sk-very-secret-value';
+    const ended = await runLoop({
+      script: inOrder(sized(work, 2500), 'summary', 'questions', 'answers', sized(done, 9), done),
+      kwargs: small,
+      secrets: [secret],
+      terminal: { screen: () => Promise.resolve(`$ echo ${secret}`) },
+    });
+    const steps = ended.main?.steps ?? [];
+    assert.ok(Array.isArray(steps[1]?.metrics?.prompt_token_ids));
+    assert.equal(steps[4]?.metrics?.prompt_token_ids, undefined);
+    assert.ok(Array.isArray(steps[4]?.metrics?.completion_token_ids));
+    assert.deepEqual(ended.result?.rollout_details?.[0], {
+      prompt_token_ids: [ended.engine.calls[0]?.result?.promptIds, [], []],
+      completion_token_ids: [ended.engine.calls[0]?.result?.outputIds, [], []],
+      logprobs: [ended.engine.calls[0]?.result?.logprobs, [], []],
+    });
+    assert.ok(!JSON.stringify(ended.documents).includes(secret));
+  });
+
   test('goes on as it was when the summary fails, and keeps the side calls that were made', async () => {
     const ended = await run([sized(work, 2500), 'the summary', broken(), done, done], small);
     // It is tried again before the next turn: that one has room for neither.

@@ -347,4 +347,15 @@ describe('the loop of terminus-2', () => {
       reason: 'secret-redacted',
     });
   });
+
+  test('gives away no ids of a reply whose secret no field of its step shows', async () => {
+    const secret = 'sk-very-secret-value';
+    const hidden = JSON.stringify({ analysis: 'a', plan: 'p', commands: [], note: secret });
+    const run = await runLoop({ script: inOrder(hidden, done, done), secrets: [secret] });
+    const [, turn, next] = stepsOf(run);
+    assert.equal(turn?.metrics?.completion_token_ids, undefined);
+    assert.ok(Array.isArray(turn?.metrics?.prompt_token_ids));
+    // It is part of every later prompt.
+    assert.equal(next?.metrics?.prompt_token_ids, undefined);
+  });
 });
