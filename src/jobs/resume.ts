@@ -10,7 +10,12 @@ import { jobConfigSchema, type JobConfig } from '../wire/harbor/job-config.ts';
 import { jobLockSchema, keepsLock, type JobLock } from '../wire/harbor/job-lock.ts';
 import type { JobResult } from '../wire/harbor/job-result.ts';
 import { dumpTrialConfig } from '../wire/harbor/dump.ts';
-import { isSensitiveName, isTemplate, type HostVariables } from '../wire/harbor/sensitive.ts';
+import {
+  isSensitiveName,
+  isTemplate,
+  secretOptions,
+  type HostVariables,
+} from '../wire/harbor/sensitive.ts';
 import { trialConfigSchema, type TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { TrialResult } from '../wire/harbor/trial-result.ts';
 import type { JobFolder, StoredTrial } from './job-folder.ts';
@@ -173,4 +178,26 @@ export function refuseRedacted(config: JobConfig): void {
           field: `${field}.${name}`,
           remedy: `Start the job again with slipway run and the same --job-name, giving ${name} as before.`,
         });
+  config.agents.forEach(({ kwargs }, index) => {
+    refuseRedactedOptions(kwargs, `agents[${index}].kwargs`);
+  });
+}
+
+function refuseRedactedOptions(options: Readonly<Record<string, unknown>>, field: string): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value === 'object' && value !== null)
+      refuseRedactedOptions(value as Record<string, unknown>, `${field}.${name}`);
+    if (typeof value !== 'string' || !isMaskedOption(name, value)) continue;
+    throw new RolloutError('CONFIG_INVALID', `the value of ${name} was not stored`, {
+      phase: 'config',
+      field: `${field}.${name}`,
+      remedy: `Start the job again with slipway run and the same --job-name, giving ${name} as before.`,
+    });
+  }
+}
+
+/** It reads as what masking leaves, under a name or in a place where something is masked. */
+function isMaskedOption(name: string, value: string): boolean {
+  if (value.includes('://****@')) return true;
+  return redacted.test(value) && secretOptions({ [name]: value }).length > 0;
 }

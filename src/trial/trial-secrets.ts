@@ -1,5 +1,5 @@
 import { referencedVariables } from '../tasks/environment-templates.ts';
-import type { HostVariables } from '../wire/harbor/sensitive.ts';
+import { secretOptions, type HostVariables } from '../wire/harbor/sensitive.ts';
 import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 import { secretsOf } from './redact.ts';
 import type { TrialPlan } from './trial-plan.ts';
@@ -17,6 +17,7 @@ export function trialSecrets(
     agent.env,
     verifier.env,
     environment.env,
+    ...secretOptions(agent.kwargs).map((value) => ({ KEY: value })),
     ...(plan === null ? [] : [...plannedTables(plan), ...referencedTables(plan, hostVariables)]),
   ]);
 }

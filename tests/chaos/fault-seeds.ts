@@ -106,11 +106,11 @@ async function runSeed(
       ],
       { port },
     );
-  const engines = [await start(0)];
-  const [first] = engines;
-  if (first === undefined) throw new Error('unreachable');
+  const engines: EngineProcess[] = [];
   const hasEnded = new AbortController();
   try {
+    const first = await start(0);
+    engines.push(first);
     const trial = makeTrial(plan, { dir, run, apiBase: first.apiBase });
     const ended = trial.run(never).finally(() => hasEnded.abort());
     const event = disturb(plan, {

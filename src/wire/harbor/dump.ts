@@ -10,7 +10,7 @@ import {
   type EnvironmentConfig,
   type VerifierConfig,
 } from './run-config.ts';
-import { maskVariables, withoutUserinfo, type HostVariables } from './sensitive.ts';
+import { maskOptions, maskVariables, withoutUserinfo, type HostVariables } from './sensitive.ts';
 import type { TaskEntry } from './task-entry.ts';
 import { trialConfigSchema, type TrialConfig } from './trial-config.ts';
 
@@ -35,6 +35,7 @@ export function dumpAgentConfig(agent: AgentConfig, host: HostVariables): Record
   const { include_logs, exclude_logs, env, ...rest } = agent;
   return {
     ...rest,
+    kwargs: maskOptions(rest.kwargs),
     skills: rest.skills.map(withoutUserinfo),
     ...(include_logs.length > 0 && { include_logs }),
     ...(exclude_logs.length > 0 && { exclude_logs }),
