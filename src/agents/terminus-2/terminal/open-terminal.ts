@@ -89,7 +89,7 @@ function openScript({ env, width, height }: TerminalOptions): string {
   ].join(' \\; ');
   const log = `{ head -c ${paneLogBytes}; cat >/dev/null; } >${paneLog}`;
   return [
-    // Without a locale a shell takes typed characters beyond ASCII apart.
+    // Without a locale a shell shows typed characters beyond ASCII as escapes.
     'if [ -z "$LC_ALL$LC_CTYPE$LANG" ]; then LANG=C.UTF-8; export LANG; fi',
     'SHELL=/bin/sh; shell="sh -l"',
     'if command -v bash >/dev/null 2>&1; then SHELL=$(command -v bash); shell="bash --login"; fi',
