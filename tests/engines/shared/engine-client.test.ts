@@ -61,6 +61,23 @@ describe('a stream', () => {
       });
     });
 
+  it('that is cut before anybody reads harms nobody until it is read', async () => {
+    await withEngine(
+      'chat',
+      (_, response) => {
+        sendEvents(response, [chunk('Hi')]);
+        setTimeout(() => response.destroy(), 10);
+      },
+      async (engine, host) => {
+        const call = await engine.generate(streaming(), never);
+        await host.until(() => host.cut > 0);
+        // A failure that nobody handles would be told by now.
+        for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+        await assert.rejects(partsOf(call), coded('ENGINE_STREAM_BROKEN'));
+      },
+    );
+  });
+
   it('that ends after the finish reason without [DONE] is whole', async () => {
     const result = await withEngine(
       'chat',
@@ -222,9 +239,10 @@ describe('a signal', () => {
         await partsOf(await engine.generate(chatRequest(), signal));
         await assert.rejects(async () => partsOf(await engine.generate(chatRequest(), signal)));
         await assert.rejects(engine.generate(chatRequest(), signal));
+        // Here, and not after the client's end, which would undo what is left.
+        assert.deepEqual(getEventListeners(signal, 'abort'), []);
       },
     );
-    assert.deepEqual(getEventListeners(signal, 'abort'), []);
   });
 
   it('that fires while nobody ever reads harms nobody', async () => {
