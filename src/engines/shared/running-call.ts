@@ -135,7 +135,8 @@ export class RunningCall implements ModelCall {
 
   /** Bytes as they come; time that the reader spends between them is not the engine's silence. */
   async *#pieces(answer: Dispatcher.ResponseData): AsyncGenerator<Uint8Array, void, undefined> {
-    const pieces = answer.body.iterator({ destroyOnReturn: false });
+    // By hand: a loop that is left would destroy the body, and its connection with it.
+    const pieces = answer.body[Symbol.asyncIterator]();
     for (;;) {
       this.watchSilence();
       const step = (await pieces.next()) as IteratorResult<Uint8Array, unknown>;
