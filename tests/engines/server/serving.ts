@@ -133,6 +133,9 @@ export async function serve(options: ServingOptions = {}): Promise<Serving> {
     model,
     logFile,
     faults: compileFaults([...faults]),
+  }).catch((error: unknown) => {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
   });
   const post: Serving['post'] = async (route, body = {}, init = {}) =>
     await fetch(server.url + route, {
