@@ -82,8 +82,8 @@ export class TmuxTerminal implements Terminal {
 
   close(): Promise<void> {
     this.#closing ??= (async () => {
-      await this.#parts.session.close();
-      await this.#parts.recording?.close();
+      const { session, recording } = this.#parts;
+      await Promise.all([session.close(), recording?.close()]);
     })();
     return this.#closing;
   }
