@@ -12,6 +12,9 @@ export interface DocumentPart {
   readonly text: string;
 }
 
+/** Longer than any step can be; what anybody may have written must not take all memory. */
+export const maxPartBytes = 64 * 1024 * 1024;
+
 const chunkBytes = 256 * 1024;
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
@@ -19,8 +22,11 @@ const openers = new Set([0x5b, 0x7b]);
 const closers = new Set([0x5d, 0x7d]);
 const blanks = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const openList = 0x5b;
+/** Bytes that mean something inside a string, and inside an object or a list; nearly all others of a document are passed over. */
+const tellingInString = bytesOf([quote, backslash]);
+const tellingInside = bytesOf([quote, ...openers, ...closers]);
 
-/** TRAJECTORY_INVALID when the file is not one JSON object. */
+/** TRAJECTORY_INVALID when the file is not one JSON object, or a part of it is over {@link maxPartBytes}. */
 export async function* readParts(file: string, handle?: FileHandle): AsyncGenerator<DocumentPart> {
   const owned = handle === undefined ? await open(file, 'r') : null;
   const source = handle ?? owned;
@@ -64,6 +70,7 @@ class PartSplitter {
   #field = '';
   /** Bytes of the key or value being read, from earlier chunks; null = none is being read. */
   #earlier: Buffer[] | null = null;
+  #earlierBytes = 0;
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
@@ -80,17 +87,24 @@ class PartSplitter {
         if (blanks.has(byte)) continue;
         if (!this.#begin(byte)) continue;
         this.#earlier = [];
+        this.#earlierBytes = 0;
         from = index;
       }
       const ended = this.#advance(byte);
-      if (ended === 'no') continue;
+      if (ended === 'no') {
+        index = this.#lastIdle(chunk, index);
+        continue;
+      }
       const end = ended === 'after' ? index + 1 : index;
       const text = Buffer.concat([...this.#earlier, chunk.subarray(from, end)]).toString('utf8');
       this.#earlier = null;
       if (ended === 'before') index -= 1; // the byte belongs to the outline
       yield* this.#finish(text);
     }
-    this.#earlier?.push(Buffer.from(chunk.subarray(from)));
+    if (this.#earlier === null) return;
+    this.#earlier.push(Buffer.from(chunk.subarray(from)));
+    this.#earlierBytes += chunk.length - from;
+    if (this.#earlierBytes > maxPartBytes) throw broken(this.#file, 'a part of it is too long');
   }
 
   end(): void {
@@ -130,6 +144,15 @@ class PartSplitter {
     throw broken(this.#file, 'it is not one JSON object');
   }
 
+  /** The last byte behind `index`, or `index` itself, up to which nothing can change. */
+  #lastIdle(chunk: Buffer, index: number): number {
+    if (this.#isEscaped || (!this.#isInString && this.#depth === 0)) return index;
+    const telling = this.#isInString ? tellingInString : tellingInside;
+    let next = index + 1;
+    while (next < chunk.length && telling[chunk[next] ?? 0] === 0) next += 1;
+    return next - 1;
+  }
+
   /** Takes a byte of a key or value: whether that ends after it, ended before it, or goes on. */
   #advance(byte: number): 'no' | 'after' | 'before' {
     if (this.#isInString) {
@@ -160,6 +183,12 @@ class PartSplitter {
     this.#place = 'behind';
     yield { field: this.#isInSteps ? null : this.#field, text };
   }
+}
+
+function bytesOf(list: readonly number[]): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const byte of list) table[byte] = 1;
+  return table;
 }
 
 function broken(file: string, what: string, cause?: unknown): RolloutError {

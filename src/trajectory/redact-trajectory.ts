@@ -12,6 +12,7 @@ import { atifText } from '../wire/atif/atif-text.ts';
 import type { AtifAgent, AtifStep } from '../wire/atif/atif.ts';
 import { parsePart, readParts, type DocumentPart } from './document-parts.ts';
 import { TrajectoryRedactor } from './redact.ts';
+import { spillLines } from './spill.ts';
 
 const headBytes = 4096;
 
@@ -33,26 +34,31 @@ export async function redactTrajectory(file: string, secrets: readonly string[])
   await replace(document, documentTexts(cleanedParts(document, redactor)));
 }
 
-/** The same for the spilled steps that a failed run left; a line that is not JSON has the bytes of each spelling replaced. */
+/**
+ * The same for the spilled steps that a failed run left; a line that is not JSON has the bytes of each spelling replaced. TRAJECTORY_INVALID for a
+ * line that is too long.
+ */
 export async function redactSpill(file: string, secrets: readonly string[]): Promise<void> {
   await using source = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const document = { file, source };
   let isChanged = false;
-  for await (const line of cleanedLines(source, secrets)) isChanged ||= line.isChanged;
+  for await (const line of cleanedLines(document, secrets)) isChanged ||= line.isChanged;
   if (!isChanged) return;
-  const texts = async function* (): AsyncGenerator<string> {
-    for await (const { text } of cleanedLines(source, secrets)) yield `${text}\n`;
+  const texts = async function* (): AsyncGenerator<string | Buffer> {
+    for await (const { text } of cleanedLines(document, secrets)) yield text;
   };
-  await replace({ file, source }, texts());
+  await replace(document, texts());
 }
 
 async function* cleanedLines(
-  source: FileHandle,
+  { file, source }: OpenDocument,
   secrets: readonly string[],
-): AsyncGenerator<{ readonly text: string; readonly isChanged: boolean }> {
+): AsyncGenerator<{ readonly text: string | Buffer; readonly isChanged: boolean }> {
   const redactor = new TrajectoryRedactor(secrets, { keepsNulls: true });
-  for await (const line of source.readLines({ encoding: 'utf8', start: 0, autoClose: false })) {
+  for await (const bytes of spillLines(file, source)) {
+    const line = bytes.toString('utf8');
     const text = cleanedLine(redactor, line);
-    yield { text, isChanged: text !== line };
+    yield text === line ? { text: bytes, isChanged: false } : { text, isChanged: true };
   }
 }
 
@@ -65,13 +71,14 @@ function cleanedLine(redactor: TrajectoryRedactor, line: string): string {
   }
   const isStep = isObject(value) && !('slipway_spill' in value);
   const cleaned = isStep ? cleanedValue(redactor, null, value) : redactor.clean(value);
-  return isDeepStrictEqual(cleaned, value) ? line : atifText(cleaned, null, 'a line');
+  if (isDeepStrictEqual(cleaned, value)) return line;
+  return atifText(cleaned, null, 'a line') + (line.endsWith('\n') ? '\n' : '');
 }
 
 /** Puts a new text in the place of a file, as a whole. */
 async function replace(
   { file, source }: OpenDocument,
-  texts: AsyncIterable<string>,
+  texts: AsyncIterable<string | Buffer>,
 ): Promise<void> {
   const draft = path.join(path.dirname(file), `.redacted-${randomUUID()}`);
   try {

@@ -2,12 +2,15 @@
  * The spill of a trajectory: NDJSON beside the document, first a line with what is known before the steps, then one line per step. Lines are ASCII
  * and are only appended, so that a killed process leaves a readable file whose last line may be torn.
  */
-import { open } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { RolloutError } from '../core/errors.ts';
 import type { AtifStep, AtifTrajectory } from '../wire/atif/atif.ts';
+import { maxPartBytes } from './document-parts.ts';
 import type { TrajectoryHead } from './trajectory-log.ts';
 
 const spillSuffix = '.steps.ndjson';
+const chunkBytes = 256 * 1024;
+const lineFeed = 0x0a;
 
 /** `trajectory.json` → `trajectory.steps.ndjson`, in the same folder. */
 export function spillFileOf(document: string): string {
@@ -29,12 +32,12 @@ export async function* readSpill(file: string): AsyncGenerator<SpillHead | AtifS
   await using handle = await open(file, 'r');
   let torn: number | null = null;
   let count = 0;
-  for await (const line of handle.readLines({ encoding: 'utf8', autoClose: false })) {
+  for await (const line of spillLines(file, handle)) {
     count += 1;
     if (torn !== null) throw unreadable(file, `line ${torn} is not JSON`);
     let parsed: unknown;
     try {
-      parsed = JSON.parse(line);
+      parsed = JSON.parse(line.toString('utf8'));
     } catch {
       torn = count;
       continue;
@@ -44,6 +47,33 @@ export async function* readSpill(file: string): AsyncGenerator<SpillHead | AtifS
     if (count === 1 && !('slipway_spill' in parsed)) throw unreadable(file, 'it has no head');
     yield parsed as SpillHead | AtifStep; // the writer of the line is ours, and the head says so
   }
+}
+
+/**
+ * Lines with their line break, from the beginning of the file; the last one may have none. Node's own reader of lines ends the whole process over one
+ * that is too long for a string, and anybody may have written the file: TRAJECTORY_INVALID for a line over {@link maxPartBytes}.
+ */
+export async function* spillLines(file: string, handle: FileHandle): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(chunkBytes);
+  let earlier: Buffer[] = [];
+  let earlierBytes = 0;
+  for (let position = 0; ;) {
+    const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position);
+    if (bytesRead === 0) break;
+    position += bytesRead;
+    const chunk = buffer.subarray(0, bytesRead);
+    let from = 0;
+    for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, from)) {
+      yield Buffer.concat([...earlier, chunk.subarray(from, end + 1)]);
+      earlier = [];
+      earlierBytes = 0;
+      from = end + 1;
+    }
+    earlier.push(Buffer.from(chunk.subarray(from)));
+    earlierBytes += chunk.length - from;
+    if (earlierBytes > maxPartBytes) throw unreadable(file, 'a line in it is too long');
+  }
+  if (earlierBytes > 0) yield Buffer.concat(earlier);
 }
 
 /** What a killed process had written, as a document; its totals are not known. TRAJECTORY_INVALID when there is no step. */

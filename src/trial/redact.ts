@@ -57,17 +57,18 @@ export async function redactFolder(dir: string, secrets: readonly string[]): Pro
 
 /** A trajectory is cleaned as one, so that it stays valid; any other file byte by byte, in every spelling that JSON gives a secret. */
 async function redactAny(file: string, secrets: readonly string[]): Promise<void> {
-  if (isSpillFile(file)) {
-    await redactSpill(file, secrets);
-    return;
-  }
   try {
+    if (isSpillFile(file)) {
+      await redactSpill(file, secrets);
+      return;
+    }
     if (await isTrajectoryFile(file)) {
       await redactTrajectory(file, secrets);
       return;
     }
   } catch (error) {
-    if (!isRolloutError(error, 'TRAJECTORY_INVALID')) throw error; // cut off, for example: bytes are what there is
+    // Cut off, too long, or nested deeper than the stack: bytes are what there is.
+    if (!isRolloutError(error, 'TRAJECTORY_INVALID') && !(error instanceof RangeError)) throw error;
   }
   await redactFile(file, spellingsOf(secrets));
 }

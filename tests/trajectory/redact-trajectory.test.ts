@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { maxPartBytes } from '../../src/trajectory/document-parts.ts';
 import { validateTrajectory } from '../../src/trajectory/validate.ts';
 import { redactFolder } from '../../src/trial/redact.ts';
 import type { AtifTrajectory } from '../../src/wire/atif/atif.ts';
@@ -146,6 +147,33 @@ describe('secrets in a trajectory that an agent brings', () => {
     assert.match(second, /"say code \[REDACTED\]\.".*"prompt_token_ids":\[1,123456\]/);
     assert.match(third, /"completion_token_ids":\[3\].*"trainable":false/);
     assert.equal(torn, '{"step_id":4,"message":"[REDACTED]');
+    await rm(file);
+  });
+
+  const deep = `${'['.repeat(100_000)}"plain-secret"${']'.repeat(100_000)}`;
+  const long = 'x'.repeat(maxPartBytes + 1_000_000);
+  for (const [title, name, text] of [
+    ['a line without end', 'a.steps.ndjson', `plain-secret ${long}`],
+    ['a line nested too deep', 'a.steps.ndjson', `{"a":${deep}}\n`],
+    ['a part without end', 'a.json', `{"s":"ATIF-v1.7","t":"plain-secret ${long}"}`],
+    ['a part nested too deep', 'a.json', `{"s":"ATIF-v1.7","t":${deep}}`],
+  ] as const)
+    test(`what is too much for a trajectory is cleaned as any file: ${title}`, async () => {
+      const file = path.join(dir, name);
+      await writeFile(file, text);
+      await redactFolder(dir, ['plain-secret']);
+      const expected = text.replace('plain-secret', '[REDACTED]');
+      assert.ok((await readFile(file, 'utf8')) === expected);
+      await rm(file);
+    });
+
+  test('lines without a secret stay byte for byte, whatever they hold', async () => {
+    const file = path.join(dir, 'a.steps.ndjson');
+    const odd = Buffer.concat([Buffer.from('{"a": "\u2028" }\r\n\n'), Buffer.from([0xff, 0x0a])]);
+    await writeFile(file, Buffer.concat([odd, Buffer.from('{"b":"plain-secret"}\n'), odd]));
+    await redactFolder(dir, ['plain-secret']);
+    const expected = Buffer.concat([odd, Buffer.from('{"b":"[REDACTED]"}\n'), odd]);
+    assert.deepEqual(await readFile(file), expected);
     await rm(file);
   });
 
