@@ -40,19 +40,23 @@ export interface Answer {
 export class ContextOverflow {
   readonly #parts: OverflowParts;
   readonly #limitTokens: number;
+  /** At most half of the context: a summary leaves a few thousand tokens, which would be summed up again at every turn. */
+  readonly #keptFreeTokens: number;
   #wasCanned = false;
 
   constructor(parts: OverflowParts) {
     this.#parts = parts;
-    this.#limitTokens = contextTokens(parts.options.modelInfo);
+    const { modelInfo, summarizeBelowTokens } = parts.options;
+    this.#limitTokens = contextTokens(modelInfo);
+    this.#keptFreeTokens = Math.min(summarizeBelowTokens, Math.floor(this.#limitTokens / 2));
   }
 
   /** The prompt to go on with: the given one, or that of a summary where little room is left. */
   async beforeAsking(prompt: string, signal: AbortSignal): Promise<string> {
     const { options, chat, logger } = this.#parts;
-    if (!options.isSummarizing || options.summarizeBelowTokens === 0) return prompt;
+    if (!options.isSummarizing || this.#keptFreeTokens === 0) return prompt;
     if (chat.history.isEmpty) return prompt;
-    if (this.#limitTokens - chat.history.tokens >= options.summarizeBelowTokens) return prompt;
+    if (this.#limitTokens - chat.history.tokens >= this.#keptFreeTokens) return prompt;
     try {
       const handoff = await this.#fullSummary(signal);
       await this.#goOnFrom(handoff, texts.compactionNote);

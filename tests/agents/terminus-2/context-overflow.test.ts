@@ -23,7 +23,7 @@ const sized = (text: string, promptTokens: number): ScriptedReply => ({
   usage: { promptTokens, completionTokens: 10, cachedTokens: null },
 });
 
-const small = { model_info: { max_input_tokens: 10_000 } };
+const small = { model_info: { max_input_tokens: 20_000 } };
 
 async function run(
   replies: readonly ScriptedReply[],
@@ -46,7 +46,7 @@ const handoffs = (ended: LoopRun): readonly AtifStep[] =>
 describe('a conversation with little room left', () => {
   test('is summed up by three side calls and goes on from the questions and their answers', async () => {
     const ended = await run(
-      [sized(work, 2500), 'the summary', 'the questions', 'the answers', sized(done, 100), done],
+      [sized(work, 12_500), 'the summary', 'the questions', 'the answers', sized(done, 100), done],
       small,
     );
     assert.equal(ended.error, null);
@@ -67,7 +67,7 @@ describe('a conversation with little room left', () => {
 
   test('is recorded as a handoff with three documents beside it', async () => {
     const ended = await run(
-      [sized(work, 2500), 'the summary', 'the questions', 'the answers', sized(done, 100), done],
+      [sized(work, 12_500), 'the summary', 'the questions', 'the answers', sized(done, 100), done],
       small,
     );
     const { main, documents, result } = ended;
@@ -107,13 +107,13 @@ describe('a conversation with little room left', () => {
     );
     assert.deepEqual(result?.metadata?.['summarization_count'], 1);
     assert.equal(result.rollout_details?.length, 4);
-    assert.equal(main?.final_metrics?.total_prompt_tokens, 2500 + 3 * 3 + 100 + 3);
+    assert.equal(main?.final_metrics?.total_prompt_tokens, 12_500 + 3 * 3 + 100 + 3);
   });
 
   test('gives away no prompt with a secret that only the screen between its turns showed', async () => {
     const secret = 'sk-very-secret-value';
     const ended = await runLoop({
-      script: inOrder(sized(work, 2500), 'summary', 'questions', 'answers', sized(done, 9), done),
+      script: inOrder(sized(work, 12_500), 'summary', 'questions', 'answers', sized(done, 9), done),
       kwargs: small,
       secrets: [secret],
       terminal: { screen: () => Promise.resolve(`$ echo ${secret}`) },
@@ -131,7 +131,7 @@ describe('a conversation with little room left', () => {
   });
 
   test('goes on as it was when the summary fails, and keeps the side calls that were made', async () => {
-    const ended = await run([sized(work, 2500), 'the summary', broken(), done, done], small);
+    const ended = await run([sized(work, 12_500), 'the summary', broken(), done, done], small);
     // It is tried again before the next turn: that one has room for neither.
     assert.equal(ended.engine.calls.length, 4 + 1);
     assert.deepEqual(ended.engine.contents(3).slice(1), [work, '<output 1>']);
@@ -145,18 +145,37 @@ describe('a conversation with little room left', () => {
     const rows: readonly Readonly<Record<string, unknown>>[] = [
       { ...small, proactive_summarization_threshold: 0 },
       { ...small, enable_summarize: false },
-      { model_info: { max_input_tokens: 10_510 } },
+      { model_info: { max_input_tokens: 20_510 } },
       {},
     ];
     for (const kwargs of rows) {
-      const ended = await run([sized(work, 2500), done, done], kwargs);
+      const ended = await run([sized(work, 12_500), done, done], kwargs);
       assert.equal(ended.engine.calls.length, 3);
+    }
+  });
+
+  test('is not summed up in a small context before half of it is used', async () => {
+    const rows: readonly (readonly [tokens: number, calls: number])[] = [
+      [4000, 3],
+      [4200, 6],
+    ];
+    for (const [tokens, calls] of rows) {
+      const ended = await run(
+        [
+          sized(work, tokens),
+          ...(calls === 6 ? ['summary', 'questions', 'answers'] : []),
+          done,
+          done,
+        ],
+        { model_info: { max_input_tokens: 8192 } },
+      );
+      assert.equal(ended.engine.calls.length, calls);
     }
   });
 
   test('becomes a new document with linear history', async () => {
     const ended = await run(
-      [sized(work, 2500), 'the summary', 'the questions', 'the answers', sized(done, 100), done],
+      [sized(work, 12_500), 'the summary', 'the questions', 'the answers', sized(done, 100), done],
       { ...small, trajectory_config: { linear_history: true } },
     );
     const { main, documents } = ended;
