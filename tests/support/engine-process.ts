@@ -34,10 +34,11 @@ const startLimitMs = 60_000;
 /** Starts it with these flags; `port` 0 = any. Disposing ends it, by force when it does not go. */
 export async function startEngineProcess(
   flags: readonly string[],
-  options: { readonly port?: number } = {},
+  options: { readonly port?: number; readonly nodeArgs?: readonly string[] } = {},
 ): Promise<EngineProcess> {
   const program = path.join(repositoryDir, 'bin/slipway.js');
-  const args = [program, 'engine', '--port', String(options.port ?? 0), ...flags];
+  const nodeArgs = options.nodeArgs ?? [];
+  const args = [...nodeArgs, program, 'engine', '--port', String(options.port ?? 0), ...flags];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));

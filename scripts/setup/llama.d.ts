@@ -1,0 +1,2 @@
+export declare function llamaDir(): string;
+export declare function provideLlama(): Promise<string>;
