@@ -25,7 +25,7 @@ export async function provideLlama() {
     await mkdir(draft, { recursive: true });
     await writeFile(join(draft, 'package.json'), '{ "private": true }\n');
     // Of the optional packages, which are one for each machine and GPU, only ours; without the script that would build from source.
-    const names = ['node-llama-cpp', `@node-llama-cpp/${process.platform}-${process.arch}`];
+    const names = ['node-llama-cpp', `@node-llama-cpp/${binaries()}`];
     const pinned = names.map((name) => `${name}@${version}`);
     const options = ['--omit=optional', '--ignore-scripts', '--no-audit', '--no-fund'];
     const result = await run('npm', ['install', ...options, '--prefix', draft, ...pinned], {
@@ -38,4 +38,11 @@ export async function provideLlama() {
     await rm(draft, { recursive: true, force: true });
   }
   return `node-llama-cpp ${version} installed`;
+}
+
+/** What the package calls this machine. */
+function binaries() {
+  const { platform, arch } = process;
+  if (platform !== 'darwin') return `${platform === 'win32' ? 'win' : platform}-${arch}`;
+  return arch === 'arm64' ? 'mac-arm64-metal' : `mac-${arch}`;
 }

@@ -137,7 +137,7 @@ try {
     areExact,
   );
   report(
-    'the text is what the model’s vocabulary makes of the ids',
+    'the text is what llama.cpp’s own decoder makes of the ids',
     `${calls.length} replies`,
     areDecoded,
   );
