@@ -4,15 +4,17 @@
  */
 import type { Policy } from '../../src/engines/mock/policy.ts';
 
-const leastTurns = 15;
-const endChance = 0.2;
+const leastTurns = 13;
+const mostTurns = 22;
+const endChance = 0.25;
 const waitSec = 6;
 
 const policy: Policy = ({ turn, messages, random }) => {
   const isFirst = turn === 0;
   const last = messages.findLast(({ role }) => role === 'assistant');
   const hasSaidSo = JSON.stringify(last?.content ?? '').includes('"task_complete\\":true');
-  const isDone = hasSaidSo || (turn >= leastTurns && random() < endChance);
+  const mayEnd = turn >= leastTurns && random() < endChance;
+  const isDone = hasSaidSo || mayEnd || turn >= mostTurns;
   return {
     content: JSON.stringify({
       analysis: `This is turn ${turn}.`,
