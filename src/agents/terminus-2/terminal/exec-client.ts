@@ -14,7 +14,7 @@ export async function runByExec(
   command: TmuxCommand,
   signal: AbortSignal,
 ): Promise<TmuxReply> {
-  const words = `${tmuxProgram} ${command.map(shellQuote).join(' ')}`;
+  const words = `${tmuxProgram} ${command.map((word) => shellQuote(asWord(word))).join(' ')}`;
   const isCapture = command[0] === 'capture-pane';
   const result = await environment.exec(
     {
@@ -27,4 +27,9 @@ export async function runByExec(
   const isSilent = result.stdout === '' && result.stderr !== ''; // a shell may not know pipefail
   const isError = result.exitCode !== 0 || (isCapture && isSilent);
   return { isError, text: isError ? result.stderr + result.stdout : result.stdout };
+}
+
+/** A `;` at the end of an argument is where tmux takes the next command to begin. */
+function asWord(text: string): string {
+  return text.replace(/;$/, '\\;');
 }

@@ -8,7 +8,8 @@ describe('a line of control mode', () => {
   const rows: readonly [string, string][] = [
     ['plain words', '"plain words"'],
     ['$HOME "x" \\', '"\\$HOME \\"x\\" \\\\"'],
-    ["it's; ~ #{x} %if -x", '"it\'s; ~ #{x} %if -x"'],
+    ["it's; #{x} %if -x", '"it\'s; #{x} %if -x"'],
+    ['~/x ~', '"\\~/x \\~"'],
     ['a\nb\r\tc', '"a\\nb\\r\\tc"'],
     ['\u0001\u001b\u007f', '"\\001\\033\\177"'],
     ['žluť 🐧\u0085', '"žluť 🐧\u0085"'],
