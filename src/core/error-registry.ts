@@ -77,7 +77,6 @@ export const errorRegistry = {
   ENGINE_RESPONSE_INVALID: row(502, 'infrastructure', true, 'APIResponseValidationError', 'The answer of the engine is not in its dialect.'),
   ENGINE_STALLED: row(504, 'infrastructure', true, 'Timeout', 'The engine was silent for longer than allowed.'),
   CONTEXT_OVERFLOW: row(400, 'agent', false, 'ContextLengthExceededError', 'The conversation does not fit the context of the model.'),
-  OUTPUT_TRUNCATED: row(400, 'agent', false, 'OutputLengthExceededError', 'A reply of the model reached its output limit.'),
   TRAJECTORY_INVALID: row(422, 'input', false, 'ValidationError', 'A trajectory document breaks a rule of its format.'),
   TRAJECTORY_WRITE_FAILED: row(503, 'infrastructure', true, 'OSError', 'A trajectory could not be written.'),
   AGENT_NOT_STOPPED: row(500, 'infrastructure', true, 'RuntimeError', 'Processes of the agent could not be proven dead before verification.'),
