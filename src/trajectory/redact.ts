@@ -4,7 +4,7 @@
  * anything before the step did. Such a step is marked `extra.slipway.trainable: false`. All else stays as it is, byte for byte.
  */
 import type { AtifAgent, AtifStep } from '../wire/atif/atif.ts';
-import { spellingsOf } from './secret-spellings.ts';
+import { replaceWrapped, spellingsOf, wrappableOf } from './secret-spellings.ts';
 
 /** Stands where a secret was. */
 export const redacted = '[REDACTED]';
@@ -35,6 +35,7 @@ export function redactByKey(value: unknown): unknown {
 export class TrajectoryRedactor {
   readonly #secrets: readonly string[];
   readonly #spellings: readonly string[];
+  readonly #wrappable: readonly string[];
   readonly #keepsNulls: boolean;
   /** Whether anything so far held a secret: the prompt of every later step holds it too. */
   #isTold: boolean;
@@ -46,6 +47,7 @@ export class TrajectoryRedactor {
   ) {
     this.#secrets = secrets;
     this.#spellings = spellingsOf(secrets);
+    this.#wrappable = wrappableOf(secrets);
     this.#keepsNulls = options.keepsNulls ?? false;
     this.#isTold = options.isTold ?? false;
   }
@@ -88,14 +90,17 @@ export class TrajectoryRedactor {
   text(text: string): string {
     return this.#spellings.reduce(
       (result, spelling) => result.replaceAll(spelling, redacted),
-      text,
+      replaceWrapped(text, this.#wrappable, redacted),
     );
   }
 
   /** Whether a text, or any string inside a value, spells a secret. */
   holds(value: unknown): boolean {
     if (typeof value === 'string')
-      return this.#spellings.some((spelling) => value.includes(spelling));
+      return (
+        this.#spellings.some((spelling) => value.includes(spelling)) ||
+        replaceWrapped(value, this.#wrappable, redacted) !== value
+      );
     if (Array.isArray(value)) return value.some((part) => this.holds(part));
     if (typeof value !== 'object' || value === null) return false;
     return Object.entries(value).some(

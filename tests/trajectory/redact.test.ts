@@ -69,6 +69,22 @@ describe('secrets in a trajectory', () => {
       });
     });
 
+  const wide = 'tok-0123456789.abcdefghij';
+  const wrapped: readonly (readonly [string, string, string])[] = [
+    ['once', `$ env\nT=${wide.slice(0, 9)}\n${wide.slice(9)}\n$`, '$ env\nT=[REDACTED]\n$'],
+    ['again and again', `${Array.from(wide).join('\n')}\n`, '[REDACTED]\n'],
+    ['beside a whole one', `${wide} tok-\n${wide.slice(4)}`, '[REDACTED] [REDACTED]'],
+    ['once more behind a gap', `tok-\n\n${wide}\nx`, 'tok-\n\n[REDACTED]\nx'],
+    ['a short one is no secret when broken', 'pin-\n4711', 'pin-\n4711'],
+    ['an empty line breaks nothing off', `tok-\n\n${wide.slice(4)}`, `tok-\n\n${wide.slice(4)}`],
+  ];
+  for (const [title, text, expected] of wrapped)
+    test(`are found where a terminal broke the line within: ${title}`, () => {
+      const redactor = new TrajectoryRedactor([wide, wide.slice(0, 8), 'pin-4711']);
+      assert.equal(redactor.text(text), expected);
+      assert.equal(redactor.holds({ text }), text !== expected);
+    });
+
   test('words of the format stay, also when a secret is such a word', () => {
     const redactor = new TrajectoryRedactor(['system', 'message', '2026-03']);
     const step: NewStep = {
