@@ -82,7 +82,6 @@ describe('a query of the model', () => {
     ['ENGINE_RESPONSE_INVALID', 9],
     ['ENGINE_STALLED', 9],
     ['CONTEXT_OVERFLOW', 1],
-    ['OUTPUT_TRUNCATED', 1],
     ['ENGINE_UNAUTHORIZED', 1],
     ['ENGINE_REQUEST_INVALID', 1],
     ['ENGINE_UNSUPPORTED', 1],
