@@ -47,8 +47,14 @@ export async function openTrajectory(
     const spill = spillFileOf(options.file);
     // Removed and made anew: whatever an untrusted writer put there, a link for example, is not followed.
     await rm(spill, { force: true });
+    await rm(options.file, { force: true });
     const handle = await open(spill, 'wx');
-    await handle.appendFile(`${text}\n`);
+    try {
+      await handle.appendFile(`${text}\n`);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
     return new FileTrajectoryLog({
       file: options.file,
       spill,

@@ -105,6 +105,7 @@ describe('a trajectory log', () => {
 
   test('leaves no document when there was no step, and closes twice as once', async () => {
     const file = nextFile();
+    await writeFile(file, 'of an earlier run');
     const log = await openTrajectory({ file, head, secrets: [] });
     await log.checkpoint(null);
     const first = log.close({ finalMetrics: null });
