@@ -47,15 +47,34 @@ async function copyWithout(
   const overlap = overlapOf(wanted);
   let rest = '';
   for await (const chunk of chunksOf(source)) {
-    const text = wanted.reduce(
-      (result, secret) => result.replaceAll(secret, redacted),
-      rest + chunk,
-    );
-    const end = Math.max(0, text.length - overlap); // a secret may go on in the next chunk
-    await target.writeFile(text.slice(0, end), 'latin1');
-    rest = text.slice(end);
+    const text = rest + chunk;
+    // What begins behind that place may be the beginning of a longer secret, which goes on in the next chunk.
+    const cleaned = cleanedTo(text.length - overlap, text, wanted);
+    await target.writeFile(cleaned.text, 'latin1');
+    rest = text.slice(cleaned.end);
   }
-  await target.writeFile(rest, 'latin1');
+  await target.writeFile(cleanedTo(rest.length, rest, wanted).text, 'latin1');
+}
+
+/** The text up to `limit`, or to the end of a secret that lies over it, without the secrets in there; of those that begin together the longest. */
+function cleanedTo(
+  limit: number,
+  text: string,
+  wanted: readonly string[],
+): { readonly text: string; readonly end: number } {
+  const found = wanted.map((secret) => ({ secret, at: text.indexOf(secret) }));
+  let result = '';
+  let from = 0;
+  for (;;) {
+    const [first] = found.filter(({ at }) => at >= 0).toSorted((a, b) => a.at - b.at);
+    if (first === undefined || first.at >= limit) break;
+    result += text.slice(from, first.at) + redacted;
+    from = first.at + first.secret.length;
+    for (const next of found)
+      if (next.at >= 0 && next.at < from) next.at = text.indexOf(next.secret, from);
+  }
+  const end = Math.max(from, limit, 0);
+  return { text: result + text.slice(from, end), end };
 }
 
 function overlapOf(wanted: readonly string[]): number {

@@ -7,6 +7,7 @@ import {
   redactSpill,
   redactTrajectory,
 } from '../trajectory/redact-trajectory.ts';
+import { TrajectoryRedactor } from '../trajectory/redact.ts';
 import { spellingsOf } from '../trajectory/secret-spellings.ts';
 import { isSpillFile } from '../trajectory/spill.ts';
 import { isSensitiveName, isTemplate } from '../wire/harbor/sensitive.ts';
@@ -32,9 +33,9 @@ export function redactText(text: string, secrets: readonly string[]): string {
 /** Every string in a document, keys left as they are. */
 export function redactDocument<T>(document: T, secrets: readonly string[]): T {
   if (secrets.length === 0) return document;
-  const spellings = spellingsOf(secrets);
+  const redactor = new TrajectoryRedactor(secrets);
   const redact = (value: unknown): unknown => {
-    if (typeof value === 'string') return redactText(value, spellings);
+    if (typeof value === 'string') return redactor.text(value);
     if (Array.isArray(value)) return value.map(redact);
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, redact(part)]));

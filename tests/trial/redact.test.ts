@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { redactFolder } from '../../src/trial/redact.ts';
+import { redactDocument, redactFolder } from '../../src/trial/redact.ts';
 
 const secret = 'sk-caf\u00e9-0123456789';
 const mebibyte = 1024 * 1024;
@@ -31,4 +31,19 @@ describe('what a trial leaves is rid of secrets', () => {
       assert.ok((await readFile(file)).equals(expected), 'every other byte stays as it is');
       assert.deepEqual(await readdir(dir), ['file']);
     });
+
+  test('a secret that is the beginning of another leaves no piece of it at the end of a read', async () => {
+    const file = path.join(dir, 'file');
+    const fill = 'x'.repeat(mebibyte - secret.length - 2);
+    await writeFile(file, `${fill}${secret}-and-more y`);
+    await redactFolder(dir, [`${secret}-and-more`, secret]);
+    assert.equal((await readFile(file, 'utf8')).slice(fill.length), '[REDACTED] y');
+  });
+
+  test('in a document, also where a terminal broke the line', () => {
+    const text = `a ${secret} ${secret.slice(0, 5)}\n${secret.slice(5)}`;
+    assert.deepEqual(redactDocument({ a: [text, 1, null] }, [secret]), {
+      a: ['a [REDACTED] [REDACTED]', 1, null],
+    });
+  });
 });
