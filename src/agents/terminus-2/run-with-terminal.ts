@@ -67,6 +67,7 @@ export async function runWithTerminal(run: TerminalRun, signal: AbortSignal): Pr
     await loop.run(firstPrompt, signal);
   } finally {
     report();
-    await withinMs(lastWordsMs, recorder.close(ledger.toFinalMetrics()));
+    const closing = recorder.close(ledger.toFinalMetrics());
+    await (signal.aborted ? withinMs(lastWordsMs, closing) : closing);
   }
 }

@@ -17,7 +17,7 @@ import { openTerminal } from './terminal/open-terminal.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { runWithTerminal } from './run-with-terminal.ts';
 import { trajectoryFiles } from './trajectory-recorder.ts';
-import { withinMs } from './within-ms.ts';
+import { letGoWithinMs } from './within-ms.ts';
 
 const recordingFile = 'recording.cast';
 /** For letting go of the terminal, also after a run was told to stop. */
@@ -85,7 +85,10 @@ export class Terminus2Agent implements Agent {
           signal,
         );
       } finally {
-        await withinMs(closeMs, terminal.close());
+        // The trial kills what is left.
+        await letGoWithinMs(closeMs, terminal.close(), (problem) =>
+          this.#given.logger.log('warn', 'terminus-2: the terminal was not let go of', { problem }),
+        );
       }
     } finally {
       await (signal.aborted ? engine.destroy(signal.reason as Error) : engine.close());

@@ -148,12 +148,7 @@ export class ControlClient {
   }
 
   #take(block: ControlBlock): void {
-    const text =
-      block.lines.length === 0
-        ? ''
-        : `${Buffer.concat(withBreaks(block.lines)).toString('utf8')}\n`;
-    const { isError } = block;
-    const reply = { isError, text };
+    const reply = { isError: block.isError, text: block.text.toString('utf8') };
     if (!block.isOurs) {
       this.#attached.resolve(reply);
       return;
@@ -161,7 +156,7 @@ export class ControlClient {
     const [waiting] = this.#queue;
     if (waiting === undefined) throw new Error('tmux answered what it was not asked');
     waiting.left -= 1;
-    if (waiting.left > 0 && !isError) return;
+    if (waiting.left > 0 && !reply.isError) return;
     this.#queue.shift();
     waiting.onReply?.(reply);
     waiting.reply.resolve(reply);
@@ -191,9 +186,4 @@ export class ControlClient {
       limit.signal.removeEventListener('abort', onAbort);
     }
   }
-}
-
-function withBreaks(lines: readonly Buffer[]): readonly Buffer[] {
-  const lineBreak = Buffer.from('\n');
-  return lines.flatMap((line, index) => (index === 0 ? [line] : [lineBreak, line]));
 }

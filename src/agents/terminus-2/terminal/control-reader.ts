@@ -3,12 +3,15 @@
  * three words; the lines between are the command's output as it is. Everything else that begins with `%` is a notice. Names, output and
  * replies hold what programs of the sandbox wrote: nothing here trusts them beyond these rules.
  */
+import { TailBuffer } from './tail-buffer.ts';
+import { maxReplyBytes } from './tmux-commands.ts';
 
 export interface ControlBlock {
   /** Whether it answers a command of this client; the others answer the attaching itself. */
   readonly isOurs: boolean;
   readonly isError: boolean;
-  readonly lines: readonly Buffer[];
+  /** Its lines, each with its end; of a long reply the last `maxReplyBytes`. */
+  readonly text: Buffer;
 }
 
 export interface ControlEvents {
@@ -19,10 +22,11 @@ export interface ControlEvents {
   readonly onNotice: (name: string, rest: string) => void;
 }
 
-/** More than any screen or history of ours needs: a reply that grows beyond is not from a sound tmux. */
-const maxReplyBytes = 64 * 1024 * 1024;
+/** No line of a sound tmux comes near. */
+const maxLineBytes = 4 * 1024 * 1024;
 
 const lineFeed = 0x0a;
+const lineEnd = Buffer.of(lineFeed);
 const space = 0x20;
 const percent = 0x25;
 const backslash = 0x5c;
@@ -32,7 +36,7 @@ export class ControlReader {
   readonly #events: ControlEvents;
   #pending: Buffer[] = [];
   #pendingBytes = 0;
-  #block: { readonly tag: string; lines: Buffer[]; bytes: number } | null = null;
+  #block: { readonly tag: string; readonly text: TailBuffer } | null = null;
 
   constructor(events: ControlEvents) {
     this.#events = events;
@@ -53,7 +57,7 @@ export class ControlReader {
     if (from === chunk.length) return;
     this.#pending.push(chunk.subarray(from));
     this.#pendingBytes += chunk.length - from;
-    if (this.#pendingBytes > maxReplyBytes) throw new Error('tmux wrote a line without an end');
+    if (this.#pendingBytes > maxLineBytes) throw new Error('tmux wrote a line without an end');
   }
 
   #line(line: Buffer): void {
@@ -63,12 +67,11 @@ export class ControlReader {
       if (end?.tag === block.tag) {
         this.#block = null;
         const isOurs = block.tag.endsWith(' 1');
-        this.#events.onBlock({ isOurs, isError: end.isError, lines: block.lines });
+        this.#events.onBlock({ isOurs, isError: end.isError, text: block.text.bytes() });
         return;
       }
-      block.bytes += line.length + 1;
-      if (block.bytes > maxReplyBytes) throw new Error('tmux wrote a reply without an end');
-      block.lines.push(line);
+      block.text.write(line);
+      block.text.write(lineEnd);
       return;
     }
     if (line[0] !== percent) return; // a terminal's own noise around control mode
@@ -87,7 +90,10 @@ export class ControlReader {
       if (valueAt === -1) return;
       this.#output(line.toString('latin1', nameEnd + 1, paneEnd), line.subarray(valueAt + 3));
     } else if (name === 'begin') {
-      this.#block = { tag: line.toString('latin1', nameEnd + 1), lines: [], bytes: 0 };
+      this.#block = {
+        tag: line.toString('latin1', nameEnd + 1),
+        text: new TailBuffer(maxReplyBytes),
+      };
     } else if (name === 'end' || name === 'error') {
       throw new Error('tmux ended a reply that it had not begun');
     } else this.#events.onNotice(name, line.toString('utf8', nameEnd + 1));

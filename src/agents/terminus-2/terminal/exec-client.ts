@@ -1,11 +1,15 @@
 import { shellQuote } from '../../../environments/shared/shell-quote.ts';
 import type { AgentEnvironment } from '../../agent.ts';
-import { tmuxProgram, tmuxVariables, type TmuxCommand, type TmuxReply } from './tmux-commands.ts';
+import {
+  maxReplyBytes,
+  tmuxProgram,
+  tmuxVariables,
+  type TmuxCommand,
+  type TmuxReply,
+} from './tmux-commands.ts';
 
 const commandMs = 60_000;
 
-/** Of a long capture the end counts, and an exec keeps the beginning of its output. */
-const captureBytes = 4_000_000;
 const pipeFail = '(set -o pipefail) 2>/dev/null && set -o pipefail';
 
 /** One command as a process of its own in the sandbox: slower, and it always works. */
@@ -15,10 +19,10 @@ export async function runByExec(
   signal: AbortSignal,
 ): Promise<TmuxReply> {
   const words = `${tmuxProgram} ${command.map((word) => shellQuote(asWord(word))).join(' ')}`;
-  const isCapture = command[0] === 'capture-pane';
+  const isCapture = command[0] === 'capture-pane'; // an exec keeps the beginning of its output
   const result = await environment.exec(
     {
-      command: isCapture ? `${pipeFail}; ${words} | tail -c ${captureBytes}` : words,
+      command: isCapture ? `${pipeFail}; ${words} | tail -c ${maxReplyBytes}` : words,
       env: tmuxVariables,
       timeoutMs: commandMs,
     },

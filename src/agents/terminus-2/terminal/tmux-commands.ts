@@ -20,3 +20,6 @@ export const paneTarget = `${sessionTarget}:`;
 export const tmuxProgram = 'tmux -u';
 
 export const tmuxVariables = { TERM: 'xterm-256color' } as const;
+
+/** Of a longer reply, which only a long history gives, the end is kept. */
+export const maxReplyBytes = 2 * 1024 * 1024;

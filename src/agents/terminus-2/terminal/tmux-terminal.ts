@@ -9,9 +9,6 @@ import { paneTarget, sessionTarget, tmuxProgram, tmuxVariables } from './tmux-co
 import type { TmuxSession } from './tmux-session.ts';
 import { typingOf } from './type-keys.ts';
 
-/** Of a longer history the end is what new output is looked for in. */
-const maxHistoryLength = 2 * 1024 * 1024;
-
 const pasteMs = 120_000;
 const buffer = 'slipway';
 
@@ -64,7 +61,7 @@ export class TmuxTerminal implements Terminal {
   async readOutput(signal: AbortSignal): Promise<string> {
     await this.#parts.session.look(signal);
     const previous = this.#previous;
-    const history = (await this.#capture(['-S', '-'], signal)).slice(-maxHistoryLength);
+    const history = await this.#capture(['-S', '-'], signal);
     this.#previous = history;
     const fresh = newOutput(previous, history);
     const text =

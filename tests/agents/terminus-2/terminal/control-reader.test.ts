@@ -4,13 +4,14 @@ import {
   ControlReader,
   unescape,
 } from '../../../../src/agents/terminus-2/terminal/control-reader.ts';
+import { maxReplyBytes } from '../../../../src/agents/terminus-2/terminal/tmux-commands.ts';
 
 /** What a reader tells of a stream that comes in pieces of `size` bytes. */
 function read(stream: string | Buffer, size: number): readonly unknown[] {
   const told: unknown[] = [];
   const reader = new ControlReader({
-    onBlock: ({ isOurs, isError, lines }) =>
-      told.push(['block', isOurs, isError, lines.map((line) => line.toString('utf8'))]),
+    onBlock: ({ isOurs, isError, text }) =>
+      told.push(['block', isOurs, isError, text.toString('utf8').split('\n').slice(0, -1)]),
     onOutput: (pane, bytes) => told.push(['output', pane, bytes.toString('latin1')]),
     onNotice: (name, rest) => told.push(['notice', name, rest]),
   });
@@ -78,6 +79,28 @@ describe('the reader of control mode', () => {
 
   test('the end of a reply that was not begun breaks the protocol', () => {
     assert.throws(() => read('%end 1 2 1\n', 100), /had not begun/);
+  });
+
+  test('of a long reply the end is kept, and no more than that is held', () => {
+    const replies: Buffer[] = [];
+    const reader = new ControlReader({
+      onBlock: ({ text }) => replies.push(Buffer.from(text)),
+      onOutput: () => undefined,
+      onNotice: () => undefined,
+    });
+    const lines = Buffer.alloc(64 * 1024, '\n');
+    const before = process.memoryUsage();
+    reader.write(Buffer.from('%begin 1 2 1\n'));
+    for (let written = 0; written < 4 * 1024 * 1024; written += lines.length) reader.write(lines);
+    const { rss } = process.memoryUsage();
+    reader.write(Buffer.from(`${'x'.repeat(maxReplyBytes - 4)}\nend\n%end 1 2 1\n`));
+    assert.ok(rss - before.rss < 100e6, `${rss - before.rss} bytes more`);
+    assert.equal(replies[0]?.length, maxReplyBytes);
+    assert.equal(replies[0].toString('latin1', maxReplyBytes - 6), 'x\nend\n');
+  });
+
+  test('a line that does not end breaks the protocol', () => {
+    assert.throws(() => read(Buffer.alloc(5 * 1024 * 1024, 'x'), 64 * 1024), /without an end/);
   });
 
   test('every byte comes back from its escape', () => {
