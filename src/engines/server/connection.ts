@@ -9,11 +9,13 @@ export class Connection {
   constructor(reply: FastifyReply, onClose: () => void) {
     this.#raw = reply.raw;
     this.#reply = reply;
-    this.#raw.once('close', onClose);
+    // The sequences of a batch share one connection.
+    this.#raw.setMaxListeners(0).once('close', onClose);
   }
 
   get isClosed(): boolean {
-    return this.#raw.destroyed || this.#raw.writableEnded;
+    const { destroyed, writableEnded, socket } = this.#raw;
+    return destroyed || writableEnded || socket?.destroyed === true;
   }
 
   get hasBegun(): boolean {
@@ -26,7 +28,7 @@ export class Connection {
     this.#raw.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
-      'x-request-id': requestId,
+      ...requestIdHeader(requestId),
     });
     this.#raw.flushHeaders();
   }
@@ -79,6 +81,11 @@ function jsonHead(body: string, requestId: string): Record<string, string | numb
   return {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
-    'x-request-id': requestId,
+    ...requestIdHeader(requestId),
   };
+}
+
+/** A request may be called what no header can hold. */
+function requestIdHeader(requestId: string): Record<string, string> {
+  return /^[\x20-\x7e]*$/.test(requestId) ? { 'x-request-id': requestId } : {};
 }

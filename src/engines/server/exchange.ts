@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
+import { messageOf } from '../../core/errors.ts';
 import type { SamplingParams } from '../engine.ts';
 import { Connection } from './connection.ts';
 import type { EngineParts } from './engine-parts.ts';
@@ -24,11 +25,14 @@ export interface ExchangeRequest {
 
 /** Turns tokens into the events of one dialect. */
 export interface StreamWriter {
-  /** The events of one token; empty = none. Not called for an end token or stop id. */
-  token(index: number): string;
+  /** The events that tell of the tokens from `from` up to, not including, `to`. Never called for an end token or stop id. */
+  tokens(from: number, to: number): string;
   /** Everything after that, and the token that ended the reply. */
   end(): string;
 }
+
+/** More than this does not go out at once: what waits for a slow client is tokens, not their events. */
+const tokensPerWrite = 64;
 
 export class Exchange {
   readonly #parts: EngineParts;
@@ -73,12 +77,22 @@ export class Exchange {
       if (this.#gone.signal.aborted) scheduler.abort(this.#generation, 'the client left');
       return this.#generation;
     } catch (error) {
-      this.#writeLog(error instanceof Error ? error.message : String(error));
+      this.fail(error);
       throw error;
     }
   }
 
   async stream(generation: Generation, writer: StreamWriter): Promise<void> {
+    try {
+      await this.#stream(generation, writer);
+    } catch (error) {
+      // Nobody else can end an answer that has begun.
+      if (this.#connection.hasBegun) this.#connection.reset();
+      throw error;
+    }
+  }
+
+  async #stream(generation: Generation, writer: StreamWriter): Promise<void> {
     await generation.changed(0);
     this.#throwIfFailed(generation);
     const connection = this.#connection;
@@ -87,16 +101,18 @@ export class Exchange {
     while (!connection.isClosed) {
       const isEnded = generation.finish !== null;
       const all = streamedTokens(generation);
-      const ready = Math.min(strikeAt, all);
-      let events = '';
-      while (this.#sentIds < ready) events += writer.token(this.#sentIds++);
-      if (events !== '') await connection.write(events);
+      const ready = Math.min(strikeAt, all, this.#sentIds + tokensPerWrite);
+      if (this.#sentIds < ready) {
+        const events = writer.tokens(this.#sentIds, ready);
+        this.#sentIds = ready;
+        if (events !== '') await connection.write(events);
+      }
       const isAtEnd = isEnded && this.#sentIds === all;
       if (strikeAt !== Infinity && (this.#sentIds === strikeAt || isAtEnd)) {
         if (await this.#strikeStream(generation)) return;
         strikeAt = Infinity;
       } else if (isAtEnd) break;
-      else await generation.changed(generation.tokens.length);
+      else if (this.#sentIds === all) await generation.changed(generation.tokens.length);
     }
     await ended(generation);
     if (!connection.isClosed) this.#sentIds = generation.tokens.length;
@@ -125,20 +141,25 @@ export class Exchange {
     this.#connection.send(200, JSON.stringify(body), this.#request.id);
   }
 
-  /** The end of one sequence of a batch; the answer is the caller's. A fault of the stream breaks the connection of them all. */
+  /** The end of one sequence of a batch; a fault of the stream breaks the connection of them all. */
   async settle(generation: Generation): Promise<void> {
     await ended(generation);
     this.#throwIfFailed(generation);
     if (this.#fault?.fault === 'stall') await this.#stall(this.#fault.ms);
     else if (this.#strikeAt() !== Infinity) this.#connection.reset();
-    else this.#sentIds = generation.tokens.length;
+  }
+
+  /** Before the caller sends the answer itself, as that of a batch. */
+  note(): void {
+    if (!this.#connection.isClosed) this.#sentIds = this.#generation?.tokens.length ?? 0;
     this.#writeLog(null);
   }
 
-  /** As {@link respondDirectly}, where the answer is the caller's. */
-  noteOnly<T>(answer: T): T {
-    this.#writeLog(null);
-    return answer;
+  /** The answer is this failure, also where a part of it had been sampled. */
+  fail(error: unknown): void {
+    const message = messageOf(error);
+    if (this.#generation !== null) this.#parts.scheduler.abort(this.#generation, message);
+    this.#writeLog(message);
   }
 
   get signal(): AbortSignal {

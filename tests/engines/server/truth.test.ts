@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { loadPolicy } from '../../../src/engines/mock/policy.ts';
 import type { RequestLogEntry } from '../../../src/engines/server/request-log.ts';
-import { serve, type Choice, type Serving } from './serving.ts';
+import { gate, hi, says, serve, until, type Answer, type Choice, type Serving } from './serving.ts'; // prettier-ignore
 
 interface Told {
   readonly ids: readonly number[];
@@ -103,4 +103,90 @@ describe('the log and the client', () => {
     assert.ok(others < lines.length, 'no reply was canonical');
     assert.ok(lines.some(({ logprobs }) => logprobs.some((value) => Object.is(value, -0))));
   });
+});
+
+describe('what was sent', () => {
+  const words = Array.from({ length: 40 }, (_, index) => `w${index}`).join(' ');
+  const always = { match: {} } as const;
+
+  // More than are ready at once, fewer, none, and all of a reply that ends without an end token.
+  for (const afterTokens of [0, 3, 9, 70, 1000])
+    it(`of a native stream that ends after ${afterTokens} tokens is what its last event repeats`, async () => {
+      await using engine = await serve({
+        policy: says(words),
+        faults: [{ ...always, fault: 'truncate-body', afterTokens }],
+      });
+      const body = { text: 'hi', stream: true, sampling_params: { max_new_tokens: 80 } };
+      const text = await (await engine.post('/generate', body)).text();
+      const last = text.trimEnd().split('\n\n').at(-1)!.slice('data: '.length);
+      const seen = last === '' ? [] : (JSON.parse(last) as Answer).output_ids;
+      const [line] = engine.log();
+      assert.equal(seen.length, Math.min(afterTokens, 80));
+      assert.equal(line!.sent_ids, seen.length);
+      assert.deepEqual(seen, line!.output_ids.slice(0, seen.length));
+    });
+
+  it('of a batch is all or nothing: a client that leaves before the last one ends gets none', async () => {
+    const slow = gate('late');
+    await using engine = await serve({
+      policy: (request) =>
+        request.messages[0]!.content === 'fast' ? { content: 'early' } : slow.policy(request),
+    });
+    const controller = new AbortController();
+    const asked = engine.post(
+      '/generate',
+      { text: ['fast', 'slow'] },
+      { signal: controller.signal },
+    );
+    const failed = assert.rejects(asked);
+    await until(() => slow.waiting() === 1, 'one of two runs');
+    controller.abort();
+    await failed;
+    await until(() => engine.log().length === 2, 'both have their lines');
+    assert.deepEqual(engine.log().map((line) => line.sent_ids), [0, 0]); // prettier-ignore
+  });
+
+  it('of a batch that stalls for a while is all', async () => {
+    await using engine = await serve({ faults: [{ ...always, fault: 'stall', ms: 1 }] });
+    const answers = await engine.json<Answer[]>('/generate', { text: ['one', 'two'] });
+    assert.deepEqual(
+      engine.log().map((line) => line.sent_ids),
+      answers.map((answer) => answer.output_ids.length),
+    );
+  });
+
+  it('of a batch with a sequence that fails is nothing, and each has its line', async () => {
+    await using engine = await serve({ faults: [{ match: { nth: 2 }, fault: 'status-500' }] });
+    assert.equal((await engine.post('/generate', { text: ['a', 'b', 'c'] })).status, 500);
+    assert.deepEqual(engine.log().map((line) => line.sent_ids), [0, 0, 0]); // prettier-ignore
+  });
+});
+
+it('a prompt that is only scored has a line also when it does not fit', async () => {
+  await using engine = await serve({ contextTokens: 10 });
+  const body = { input_ids: Array(20).fill(5), sampling_params: { max_new_tokens: 0 } };
+  assert.equal((await engine.post('/generate', body)).status, 400);
+  assert.match(engine.log()[0]!.error!, /context length/);
+});
+
+it('a request may have a name that no header can hold', { timeout: 20_000 }, async () => {
+  await using engine = await serve();
+  const body = { ...hi, rid: '日本\r\n' };
+  assert.equal((await engine.json('/v1/chat/completions', body)).id, body.rid);
+  assert.equal((await engine.events('/v1/chat/completions', body))[0]!.id, body.rid);
+  assert.ok(engine.log().every((line) => line.request_id === body.rid));
+});
+
+it('a large batch puts no warning on the console', async () => {
+  const warnings: string[] = [];
+  const note = (warning: Error): unknown => warnings.push(warning.message);
+  process.on('warning', note);
+  try {
+    await using engine = await serve();
+    await engine.json('/generate', { text: Array(20).fill('hi') });
+    await new Promise((resolve) => setImmediate(resolve));
+  } finally {
+    process.off('warning', note);
+  }
+  assert.deepEqual(warnings, []);
 });

@@ -131,7 +131,13 @@ export class ChatStream implements StreamWriter {
     };
   }
 
-  token(index: number): string {
+  tokens(from: number, to: number): string {
+    let events = '';
+    for (let index = from; index < to; index += 1) events += this.#token(index);
+    return events;
+  }
+
+  #token(index: number): string {
     const { generation, request } = this.#options;
     this.#known = index + 1;
     const upTo = Math.min(generation.textEnds[index] ?? 0, generation.output.shownLength);

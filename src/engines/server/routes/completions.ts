@@ -125,8 +125,10 @@ class CompletionView implements StreamWriter {
     };
   }
 
-  token(index: number): string {
-    return this.#event(index + 1, false);
+  tokens(from: number, to: number): string {
+    let events = '';
+    for (let count = from + 1; count <= to; count += 1) events += this.#event(count, false);
+    return events;
   }
 
   end(): string {

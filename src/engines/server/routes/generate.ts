@@ -11,7 +11,7 @@ import { doneEvent, event, metaInfo } from '../token-views.ts';
 
 const route = '/generate';
 
-/** Events repeat what came before: without a pause between tokens only every so many-th token gets one. */
+/** Events repeat what came before: of many tokens that are ready only every so many-th gets one, and the last few. */
 const tokensPerEvent = 8;
 
 const schema = z.looseObject({
@@ -38,15 +38,17 @@ export function addGenerateRoute(app: FastifyInstance, parts: EngineParts): void
       if (!isBatch)
         await generateOne({ body, parts, reply, promptIds: prompts[0] ?? [], id: ids[0] ?? '' });
       else if (body.stream === true) throw new Refusal(400, 'stream: not supported for batches');
-      else {
-        // Every sequence of a batch is a request of its own; the answer waits for the last.
-        const answers = await Promise.all(
-          prompts.map((promptIds, index) =>
-            answerOf({ body, parts, reply, promptIds, id: ids[index] ?? '' }),
-          ),
+      else
+        await generateBatch(
+          prompts.map((promptIds, index) => ({
+            body,
+            parts,
+            reply,
+            promptIds,
+            id: ids[index] ?? '',
+          })),
+          reply,
         );
-        await reply.send(answers);
-      }
     },
   });
 }
@@ -61,20 +63,44 @@ interface One {
 
 async function generateOne(one: One): Promise<void> {
   const exchange = exchangeOf(one);
-  if (isScoring(one.body)) {
-    exchange.respondDirectly(await scored(one, exchange));
-    return;
+  try {
+    if (isScoring(one.body)) {
+      exchange.respondDirectly(await scored(one, exchange));
+      return;
+    }
+    const generation = await exchange.begin();
+    const input = await inputLogprobs(one, exchange.signal);
+    if (one.body.stream === true)
+      await exchange.stream(generation, new NativeStream(generation, one, input));
+    else await exchange.respond(generation, () => nativeAnswer(generation, one, input));
+  } catch (error) {
+    exchange.fail(error);
+    throw error;
   }
-  const generation = await exchange.begin();
-  const input = await inputLogprobs(one, exchange.signal);
-  if (one.body.stream === true)
-    await exchange.stream(generation, new NativeStream(generation, one, input));
-  else await exchange.respond(generation, () => nativeAnswer(generation, one, input));
 }
 
-async function answerOf(one: One): Promise<unknown> {
-  const exchange = exchangeOf(one);
-  if (isScoring(one.body)) return exchange.noteOnly(await scored(one, exchange));
+/** Every sequence of a batch is a request of its own; the answer waits for the last, and what fails one fails all. */
+async function generateBatch(batch: readonly One[], reply: FastifyReply): Promise<void> {
+  const each = batch.map((one) => ({ one, exchange: exchangeOf(one) }));
+  try {
+    const answers = await Promise.all(each.map(answerOf));
+    // Only now is it known that they are sent.
+    for (const { exchange } of each) exchange.note();
+    await reply.send(answers);
+  } catch (error) {
+    for (const { exchange } of each) exchange.fail(error);
+    throw error;
+  }
+}
+
+async function answerOf({
+  one,
+  exchange,
+}: {
+  readonly one: One;
+  readonly exchange: Exchange;
+}): Promise<unknown> {
+  if (isScoring(one.body)) return await scored(one, exchange);
   const generation = await exchange.begin();
   const input = await inputLogprobs(one, exchange.signal);
   await exchange.settle(generation);
@@ -140,7 +166,7 @@ function nativeAnswer(
   { body, parts }: One,
   input: readonly ScoredToken[],
 ): Record<string, unknown> {
-  return view(generation, { body, parts, input, count: generation.tokens.length });
+  return view(generation, { body, parts, input, count: generation.tokens.length, isWhole: true });
 }
 
 function view(
@@ -150,11 +176,12 @@ function view(
     readonly parts: EngineParts;
     readonly input: readonly ScoredToken[];
     readonly count: number;
+    /** The last that is told, with the reason of the end. */
+    readonly isWhole: boolean;
   },
 ): Record<string, unknown> {
-  const { body, parts, input, count } = options;
+  const { body, parts, input, count, isWhole } = options;
   const { output, tokens, textEnds } = generation;
-  const isWhole = generation.finish !== null && count === tokens.length;
   const shown = isWhole
     ? output.shownLength
     : Math.min(textEnds[count - 1] ?? 0, output.shownLength);
@@ -189,21 +216,21 @@ class NativeStream implements StreamWriter {
     this.#input = input;
   }
 
-  token(index: number): string {
-    const count = index + 1;
-    const isBehind = this.#generation.tokens.length - count >= tokensPerEvent;
-    if (isBehind && count % tokensPerEvent !== 0) return '';
-    const isLast = this.#generation.finish !== null && count === this.#generation.tokens.length;
-    return isLast ? '' : this.#event(count);
+  tokens(from: number, to: number): string {
+    let events = '';
+    for (let count = from + 1; count <= to; count += 1)
+      if (count % tokensPerEvent === 0 || to - count < tokensPerEvent)
+        events += this.#event(count, false);
+    return events;
   }
 
   end(): string {
-    return this.#event(this.#generation.tokens.length) + doneEvent;
+    return this.#event(this.#generation.tokens.length, true) + doneEvent;
   }
 
-  #event(count: number): string {
+  #event(count: number, isWhole: boolean): string {
     const { body, parts } = this.#one;
-    return event(view(this.#generation, { body, parts, input: this.#input, count }));
+    return event(view(this.#generation, { body, parts, input: this.#input, count, isWhole }));
   }
 }
 
