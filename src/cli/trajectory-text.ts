@@ -105,5 +105,6 @@ function block(
 
 function cut(line: string): string {
   const plain = plainText(line);
-  return plain.length <= most.lineLength ? plain : `${plain.slice(0, most.lineLength)}…`;
+  if (plain.length <= most.lineLength) return plain;
+  return `${plain.slice(0, most.lineLength).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -173,6 +173,13 @@ ${'  < line\n'.repeat(8)}  < … 22 more lines
     );
   });
 
+  it('cuts a long line between characters', async () => {
+    const message = `${'x'.repeat(159)}😀 and so on`;
+    const file = await written('wide.json', documentWith({ step_id: 1, source: 'user', message }));
+    const { stdout } = await trajectory(['show', file]);
+    assert.match(stdout, /^ {4}x{159}…$/m);
+  });
+
   for (const [range, expected] of [
     ['2..3', [2, 3]],
     ['3..', [3, 4]],
@@ -228,16 +235,16 @@ ${'  < line\n'.repeat(8)}  < … 22 more lines
     const stream = createWriteStream(file);
     const message = 'x'.repeat(100_000);
     stream.write('{"agent":{"name":"a","version":"1"},"steps":[');
-    for (let id = 1; id <= 800; id += 1) {
+    for (let id = 1; id <= 1_500; id += 1) {
       const step = { step_id: id, source: 'agent', message, metrics: { prompt_tokens: 1 } };
       if (!stream.write((id === 1 ? '' : ',') + JSON.stringify(step))) await once(stream, 'drain');
     }
     stream.end(']}');
     await once(stream, 'close');
-    const { exitCode, stdout, stderr } = await slipway(['show', file, '--steps', '800'], {
-      NODE_OPTIONS: '--max-old-space-size=48',
+    const { exitCode, stdout, stderr } = await slipway(['show', file, '--steps', '1500'], {
+      NODE_OPTIONS: '--max-old-space-size=96',
     });
     assert.equal(exitCode, 0, stderr);
-    assert.match(stdout, /#800 agent.*\n.*\n\n800 steps; tokens: 800 in, 0 out\n$/);
+    assert.match(stdout, /#1500 agent.*\n.*\n\n1500 steps; tokens: 1500 in, 0 out\n$/);
   });
 });
