@@ -51,12 +51,3 @@ export function truncationPrompt(parts: {
   if (parts.warnings === '') return text;
   return `${text}\n\nWarnings about what arrived of it:\n${limitOutput(parts.warnings)}`;
 }
-
-/** For a command that did not end within its time. */
-export function timeoutPrompt(parts: {
-  readonly command: string;
-  readonly timeoutSec: number;
-  readonly terminalState: string;
-}): string {
-  return `This command was typed last:\n${parts.command}\n\nAfter ${parts.timeoutSec} seconds it has not ended. It may still be running: then wait. Or it opened a program that reads keys: then go on typing.\n\nThe terminal now:\n${parts.terminalState}`;
-}

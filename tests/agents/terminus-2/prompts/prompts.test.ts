@@ -97,11 +97,6 @@ const answers: readonly [title: string, text: string, expected: RegExp][] = [
     episode.truncationPrompt({ maxTokens: null, warnings: '- W' }),
     /longer than the maximum output length .*:\n- W$/s,
   ],
-  [
-    'a command that takes long',
-    episode.timeoutPrompt({ command: 'make', timeoutSec: 60, terminalState: '$' }),
-    /:\nmake\n\nAfter 60 seconds .*:\n\$$/s,
-  ],
 ];
 
 for (const [title, text, expected] of answers)
