@@ -1,6 +1,6 @@
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { ProcessRequest } from '../environment.ts';
-import { AttachedProcess } from '../shared/attached-process.ts';
+import { AttachedProcess, startLimit } from '../shared/attached-process.ts';
 import { HeldOutput } from '../shared/held-output.ts';
 import { retryLost } from '../shared/lost-process.ts';
 import { attachExec, type AttachedExec } from './attached-exec.ts';
@@ -26,6 +26,7 @@ async function openOnce(
 ): Promise<AttachedProcess> {
   signal.throwIfAborted();
   const output = new HeldOutput(request.onOutput);
+  using limit = startLimit(signal);
   try {
     const exec = await attachExec(
       target,
@@ -37,14 +38,14 @@ async function openOnce(
         wantsStdin: true,
         onOutput: (stream, bytes) => output.write(stream, bytes),
       },
-      signal,
+      limit.signal,
     );
-    const pid = await pidOf(exec, signal);
+    const pid = await pidOf(exec, limit.signal);
     if (pid === null) throw neverRan(output.text());
     output.release();
     return attached(target, { exec, pid }, signal);
   } catch (error) {
-    signal.throwIfAborted();
+    limit.signal.throwIfAborted();
     throw engineFailure(error, {
       code: 'EXEC_FAILED',
       phase: 'environment',

@@ -1,9 +1,25 @@
 import type { Writable } from 'node:stream';
 import { RolloutError } from '../../core/errors.ts';
+import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { InteractiveProcess } from '../environment.ts';
 
 /** What a shell reports for a process that was SIGKILLed, by whomever. */
 const killedExitCode = 137;
+
+/** For a program to begin: its shell is the image's, and may do anything. */
+const defaultStartMs = 30_000;
+
+/** Fires with `signal`, and with EXEC_FAILED when a program takes too long to begin. */
+export function startLimit(signal: AbortSignal, startMs = defaultStartMs): LinkedAbort {
+  const reason = (): RolloutError =>
+    new RolloutError('EXEC_FAILED', `the program did not begin within ${startMs / 1000} s`, {
+      phase: 'environment',
+      retryable: false,
+      remedy:
+        'Check that the image has a shell that works, and that the machine is not overloaded.',
+    });
+  return new LinkedAbort([signal], { ms: startMs, reason });
+}
 
 export interface AttachedProcessParts {
   readonly stdin: Writable;

@@ -5,10 +5,14 @@ interface Piece {
   readonly bytes: Uint8Array;
 }
 
+/** More than is on its way before a program is known to run; what never begins may write for ever. */
+export const maxHeldBytes = 16 * 1024 * 1024;
+
 /** Output of a program that is being started: held until it is known to be the program's own, then passed on as it comes. */
 export class HeldOutput {
   readonly #onOutput: ProcessRequest['onOutput'];
   #held: Piece[] | null = [];
+  #heldBytes = 0;
   #isListening = true;
   /** Milliseconds, monotonic, of the last byte. */
   lastByteAt = performance.now();
@@ -21,7 +25,10 @@ export class HeldOutput {
     if (bytes.length === 0 || !this.#isListening) return;
     this.lastByteAt = performance.now();
     if (this.#held === null) this.#onOutput(stream, bytes);
-    else this.#held.push({ stream, bytes: Buffer.from(bytes) }); // a copy: the chunk's own buffer is pooled
+    else if (this.#heldBytes + bytes.length <= maxHeldBytes) {
+      this.#heldBytes += bytes.length;
+      this.#held.push({ stream, bytes: Buffer.from(bytes) }); // a copy: the chunk's own buffer is pooled
+    }
   }
 
   /** What is held, as text: why a program did not start. */

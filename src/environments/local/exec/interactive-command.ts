@@ -3,7 +3,7 @@
  * that cannot be started is told from one that ends at once.
  */
 import type { ProcessRequest } from '../../environment.ts';
-import { AttachedProcess } from '../../shared/attached-process.ts';
+import { AttachedProcess, startLimit } from '../../shared/attached-process.ts';
 import { HeldOutput } from '../../shared/held-output.ts';
 import type { SandboxCommand } from '../runtime/runtime.ts';
 import { killCommand, notStarted, settleOutput, watchEnd } from './exec.ts';
@@ -11,11 +11,12 @@ import { killCommand, notStarted, settleOutput, watchEnd } from './exec.ts';
 interface RunningCommand {
   readonly running: SandboxCommand;
   readonly isAlive: () => boolean;
+  readonly startMs?: number;
 }
 
 /** Resolves when the command runs; see `Environment.openProcess` for the contract. */
 export async function openCommand(
-  { running, isAlive }: RunningCommand,
+  { running, isAlive, startMs }: RunningCommand,
   request: Pick<ProcessRequest, 'onOutput'>,
   signal: AbortSignal,
 ): Promise<AttachedProcess> {
@@ -32,14 +33,14 @@ export async function openCommand(
   });
   const status = new StatusLines(running);
   stdin.on('error', () => undefined);
+  using limit = startLimit(signal, startMs);
   const onAbort = (): void => status.giveUp();
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
+  limit.signal.addEventListener('abort', onAbort, { once: true });
+  if (limit.signal.aborted) onAbort();
   const hasBegun = await status.begun;
-  signal.removeEventListener('abort', onAbort);
-  if (signal.aborted) {
+  if (limit.signal.aborted) {
     await killCommand(running);
-    throw signal.reason;
+    throw limit.signal.reason;
   }
   if (!hasBegun) {
     await settleOutput(closed, [output]);
