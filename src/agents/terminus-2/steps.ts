@@ -38,6 +38,14 @@ export function sampledTextOf({ reasoning, text, toolCalls }: ModelResult): stri
   );
 }
 
+/** All that messages say, as it reads: a secret may lie over the end of a line. */
+export function spokenTextOf(messages: readonly ChatMessage[]): string {
+  return messages
+    .flatMap(({ content, reasoning_content: reasoning }) => [content, reasoning])
+    .map((text) => (typeof text === 'string' ? text : JSON.stringify(text ?? '')))
+    .join('\n');
+}
+
 /** Messages that a conversation begins with, from another one: each has its own step there. */
 export function copiedSteps(messages: readonly ChatMessage[]): readonly NewStep[] {
   return messages.map((message) => {

@@ -8,7 +8,14 @@ import type { ModelResult } from '../../engines/model-call.ts';
 import { openTrajectory } from '../../trajectory/file-trajectory-log.ts';
 import type { NewStep, TrajectoryLog } from '../../trajectory/trajectory-log.ts';
 import type { AtifAgent, AtifFinalMetrics, AtifSubagentRef } from '../../wire/atif/atif.ts';
-import { copiedSteps, replyStep, sampledTextOf, userStep, type StepSource } from './steps.ts';
+import {
+  copiedSteps,
+  replyStep,
+  sampledTextOf,
+  spokenTextOf,
+  userStep,
+  type StepSource,
+} from './steps.ts';
 
 /** Every file that a recorder writes, as globs. */
 export const trajectoryFiles: readonly string[] = [
@@ -137,7 +144,7 @@ export class TrajectoryRecorder {
         }),
       },
       // Part of every later prompt, though no step of this document shows it: a secret in there counts.
-      { sampledText: JSON.stringify(history) },
+      { sampledText: spokenTextOf(history) },
     );
     if (prompt === null) return;
     if (this.#parts.isLinear) {

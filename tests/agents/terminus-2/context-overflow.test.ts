@@ -116,7 +116,8 @@ describe('a conversation with little room left', () => {
       script: inOrder(sized(work, 12_500), 'summary', 'questions', 'answers', sized(done, 9), done),
       kwargs: small,
       secrets: [secret],
-      terminal: { screen: () => Promise.resolve(`$ echo ${secret}`) },
+      // Broken at the edge of the terminal.
+      terminal: { screen: () => Promise.resolve(`$ echo ${secret.replace('-', '-\n')}`) },
     });
     const steps = ended.main?.steps ?? [];
     assert.ok(Array.isArray(steps[1]?.metrics?.prompt_token_ids));
@@ -127,7 +128,7 @@ describe('a conversation with little room left', () => {
       completion_token_ids: [ended.engine.calls[0]?.result?.outputIds, [], []],
       logprobs: [ended.engine.calls[0]?.result?.logprobs, [], []],
     });
-    assert.ok(!JSON.stringify(ended.documents).includes(secret));
+    assert.ok(!JSON.stringify(ended.documents).includes('very-secret'));
   });
 
   test('goes on as it was when the summary fails, and keeps the side calls that were made', async () => {
