@@ -17,6 +17,7 @@ import type {
   TokenModel,
 } from '../server/token-model.ts';
 import { PrefixHash, seededRandom, SeenCounter } from '../server/seeded.ts';
+import { OutputText } from '../server/stop-rule.ts';
 import { chatRenderer, type ChatRenderer } from './chat-template.ts';
 import { draw } from './distribution.ts';
 import { Evaluator, pieceLength } from './evaluator.ts';
@@ -163,7 +164,8 @@ class GgufModel implements TokenModel {
     { promptIds, sampling, topLogprobs }: Omit<SampleRequest, 'requestId'>,
     signal: AbortSignal,
   ): AsyncGenerator<SampledToken, void, undefined> {
-    const { evaluator, model } = this.#parts;
+    const { evaluator } = this.#parts;
+    const output = new OutputText(this.vocabulary, sampling);
     const random = this.#randomFor(promptIds, sampling.seed);
     const ids = [...promptIds];
     const room = this.contextTokens - ids.length;
@@ -173,7 +175,7 @@ class GgufModel implements TokenModel {
       const sampled = ids.slice(promptIds.length);
       const id = draw(distribution, { sampling, sampled, random });
       yield { id, logprob: distribution.logprobOf(id), top: distribution.top(topLogprobs) };
-      if (id === this.vocabulary.endId || model.isEogToken(id)) return;
+      if (output.push(id)) return;
       ids.push(id);
     }
   }

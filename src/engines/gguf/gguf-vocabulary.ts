@@ -55,6 +55,10 @@ export class GgufVocabulary implements Vocabulary {
     return this.#types[id] === controlType;
   }
 
+  isEnd(id: number): boolean {
+    return id === this.endId || this.#model.isEogToken(id);
+  }
+
   nameOf(id: number | undefined): string {
     return id === undefined ? '' : (this.#tokens[id] ?? '');
   }

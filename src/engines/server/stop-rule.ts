@@ -18,7 +18,7 @@ export class OutputText {
 
   constructor(vocabulary: Vocabulary, sampling: SamplingParams) {
     this.#vocabulary = vocabulary;
-    this.#stopIds = new Set([vocabulary.endId, ...(sampling.stopTokenIds ?? [])]);
+    this.#stopIds = new Set(sampling.stopTokenIds);
     this.#stops = (sampling.stop ?? []).filter((stop) => stop !== '');
     this.#longestStop = Math.max(0, ...this.#stops.map((stop) => stop.length));
   }
@@ -35,13 +35,13 @@ export class OutputText {
 
   /** Whether this id ends a reply whatever stands before it. */
   isStopId(id: number): boolean {
-    return this.#stopIds.has(id);
+    return this.#vocabulary.isEnd(id) || this.#stopIds.has(id);
   }
 
   /** Takes the next id; true when it ends the reply. */
   push(id: number): boolean {
     if (this.#match !== null) return true;
-    if (this.#stopIds.has(id)) {
+    if (this.isStopId(id)) {
       this.#match = id;
       return true;
     }

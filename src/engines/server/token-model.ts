@@ -15,6 +15,8 @@ export interface Vocabulary {
   /** Bytes of one id; a special token has those of its name. */
   bytesOf(id: number): Uint8Array;
   isSpecial(id: number): boolean;
+  /** Whether this id ends a reply: `endId`, and what else the model ends with. */
+  isEnd(id: number): boolean;
   /** Invalid UTF-8 is replaced. */
   decode(ids: readonly number[], options: { readonly skipsSpecial: boolean }): string;
 }

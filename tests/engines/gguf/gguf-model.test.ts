@@ -159,6 +159,24 @@ suite('a model from a GGUF file', { skip, timeout: 120_000 }, () => {
     assert.ok(whole.length <= 6);
   });
 
+  test('stop ids and stop strings end it, and so does everything that the file calls an end', async () => {
+    const { vocabulary } = model;
+    const prompt = promptOf('the winter');
+    const whole = idsOf(await sampleFrom(prompt, { maxTokens: 30, seed: 3 }));
+    const third = whole[2]!;
+    const upToThird = whole.slice(0, whole.indexOf(third) + 1);
+    for (const rule of [
+      { stopTokenIds: [third] },
+      { stop: [vocabulary.decode([third], { skipsSpecial: false })] },
+    ])
+      assert.deepEqual(idsOf(await sampleFrom(prompt, { maxTokens: 30, seed: 3, ...rule })), upToThird); // prettier-ignore
+    for (const name of ['<|im_end|>', '<|endoftext|>']) {
+      const [id] = promptOf(name);
+      assert.equal(vocabulary.isEnd(id!), true, name);
+    }
+    assert.equal(vocabulary.isEnd(promptOf('<|im_start|>')[0]!), false);
+  });
+
   test('a fired signal ends waiting and sampling with its reason', async () => {
     const reason = new Error('enough');
     const controller = new AbortController();

@@ -67,6 +67,10 @@ export class ByteLevelVocabulary implements Vocabulary {
     return this.#special.has(id);
   }
 
+  isEnd(id: number): boolean {
+    return id === this.endId;
+  }
+
   decode(ids: readonly number[], options: { readonly skipsSpecial: boolean }): string {
     const kept = options.skipsSpecial ? ids.filter((id) => !this.#special.has(id)) : ids;
     let length = 0;

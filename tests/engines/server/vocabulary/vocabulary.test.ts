@@ -8,7 +8,7 @@ import {
   openTokenizer,
   type BpeTokenizer,
 } from '../../../../src/engines/server/vocabulary/bpe-library.ts';
-import { IncrementalDecoder } from '../../../../src/engines/server/vocabulary/incremental-decoder.ts';
+import { OutputText } from '../../../../src/engines/server/stop-rule.ts';
 import { loadVocabulary } from '../../../../src/engines/server/vocabulary/load-vocabulary.ts';
 import { hostileTexts } from './chats.ts';
 
@@ -132,11 +132,13 @@ for (const { name, file, normal } of vocabularies)
 
     test('ids that arrive one by one give the text of all, and no half character', () => {
       for (const text of texts) {
-        const decoder = new IncrementalDecoder(vocabulary, everything);
-        const ids = vocabulary.encode(text, ordinaryText);
-        const pieces = ids.map((id) => decoder.push(id));
-        assert.ok(!normal(text).includes('\uFFFD') ? !pieces.join('').includes('\uFFFD') : true);
-        assert.equal(pieces.join('') + decoder.end(), normal(text));
+        const output = new OutputText(vocabulary, {});
+        for (const id of vocabulary.encode(text, ordinaryText)) {
+          output.push(id);
+          assert.ok(normal(text).startsWith(output.text));
+        }
+        output.end();
+        assert.equal(output.text, normal(text));
       }
     });
 
@@ -145,8 +147,8 @@ for (const { name, file, normal } of vocabularies)
     });
   });
 
-suite('incremental decoding', () => {
-  test('broken bytes are replaced as in one piece, and a decoder can be used again', async () => {
+suite('ids one by one', () => {
+  test('broken bytes are replaced as in one piece', async () => {
     const vocabulary = await loadVocabulary(null);
     const idOfByte = new Map<number, number>();
     for (let id = 0; id < 256; id++) idOfByte.set(vocabulary.bytesOf(id)[0]!, id);
@@ -157,12 +159,10 @@ suite('incremental decoding', () => {
       [0xf0, 0x9f, 0x41],
     ]) {
       const ids = bytes.map((byte) => idOfByte.get(byte)!);
-      const decoder = new IncrementalDecoder(vocabulary, everything);
-      for (let round = 0; round < 2; round++)
-        assert.equal(
-          ids.map((id) => decoder.push(id)).join('') + decoder.end(),
-          vocabulary.decode(ids, everything),
-        );
+      const output = new OutputText(vocabulary, {});
+      for (const id of ids) output.push(id);
+      output.end();
+      assert.equal(output.text, vocabulary.decode(ids, everything));
     }
   });
 });
