@@ -15,6 +15,15 @@ const overflowPhrases = [
   'input is too long for requested model',
 ];
 
+const keyRemedy = 'Give the key that the engine expects, usually as OPENAI_API_KEY.';
+
+/** For statuses that have one usual cause. */
+const remedies: Readonly<Record<number, string | undefined>> = {
+  401: keyRemedy,
+  403: keyRemedy,
+  404: 'Check the address, which usually ends in /v1, and the name of the model.',
+};
+
 export interface AnswerOrigin {
   /** For messages: the address without credentials. */
   readonly url: string;
@@ -25,7 +34,11 @@ export interface AnswerOrigin {
 export function engineError(
   code: ErrorCode,
   what: string,
-  at: AnswerOrigin & { readonly cause?: unknown; readonly detail?: string | null },
+  at: AnswerOrigin & {
+    readonly cause?: unknown;
+    readonly detail?: string | null;
+    readonly remedy?: string | undefined;
+  },
 ): RolloutError {
   const id = at.requestId === null ? '' : ` (request ${at.requestId})`;
   const detail = at.detail ?? null;
@@ -33,6 +46,7 @@ export function engineError(
     phase: 'model-call',
     ...(at.cause !== undefined && { cause: at.cause }),
     ...(detail !== null && { detail: redact(detail, at.secrets) }),
+    ...(at.remedy !== undefined && { remedy: at.remedy }),
   });
 }
 
@@ -46,7 +60,11 @@ export function statusError(
   const what = `the engine answered ${status}${said === '' ? '' : `, ${said}`}`;
   const retryAfter = answer.retryAfter ?? null;
   const detail = retryAfter === null ? null : `retry-after: ${retryAfter}`;
-  return engineError(statusCode(status, body), what, { ...at, detail });
+  return engineError(statusCode(status, body), what, {
+    ...at,
+    detail,
+    remedy: remedies[status],
+  });
 }
 
 /** An error that came inside an answer whose status was 200: `{"error": {"message", "code"}}`, or vLLM's older flat form. */
@@ -118,7 +136,8 @@ function excerpt(body: string): string {
     // Not JSON: shown as it is.
   }
   const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > excerptChars ? `${line.slice(0, excerptChars)}…` : line;
+  // Cut in the middle of a character it would be no text.
+  return line.length > excerptChars ? `${line.slice(0, excerptChars).toWellFormed()}…` : line;
 }
 
 function transportReason(error: unknown): string {

@@ -42,6 +42,12 @@ describe('a status of an engine', () => {
       assert.match(error.message, new RegExp(`${status}.*http://engine/v1 \\(request r7\\)$`));
     });
 
+  it('says what a user can do about a refused key and an address that knows no such route', () => {
+    assert.match(statusError({ status: 401, body: '' }, at).remedy ?? '', /OPENAI_API_KEY/);
+    assert.match(statusError({ status: 404, body: '' }, at).remedy ?? '', /\/v1.*model/);
+    assert.equal(statusError({ status: 400, body: '' }, at).remedy, null);
+  });
+
   it('keeps retry-after, shortens the body and shows no key', () => {
     const body = JSON.stringify({ error: { message: `bad key sk-secret ${'x'.repeat(900)}` } });
     const error = statusError({ status: 429, body, retryAfter: '7' }, at);
