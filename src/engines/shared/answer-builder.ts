@@ -33,24 +33,16 @@ export class AnswerBuilder {
     this.#wantsTokens = request.wantsTokens;
   }
 
-  get textLength(): number {
-    return this.#text.length;
-  }
-
   get text(): string {
     return this.#text;
   }
 
-  get idCount(): number {
-    return this.#ids?.length ?? 0;
-  }
-
-  get logprobCount(): number {
-    return this.#logprobs.length;
-  }
-
   get hasIds(): boolean {
     return this.#ids !== null;
+  }
+
+  hasSameIds(ids: readonly number[]): boolean {
+    return this.#ids?.length === ids.length && ids.every((id, index) => id === this.#ids?.[index]);
   }
 
   /** Parts since the last call. */

@@ -126,8 +126,7 @@ export class ChatReader implements AnswerReader {
     if (input !== null) builder.setPromptIds(input);
     if (output === null) return;
     if (!builder.hasIds) builder.addLateTokens(output);
-    else if (output.length !== builder.idCount)
-      builder.rejectTokens(`${builder.idCount} ids, but ${output.length} in sglext`);
+    else if (!builder.hasSameIds(output)) builder.rejectTokens('the ids of sglext are others');
   }
 
   #invalid(what: string): Error {

@@ -1,6 +1,6 @@
 /** Server-sent events of an answer, each parsed as JSON. Ends at `[DONE]` or with the body. */
 import { createParser } from 'eventsource-parser';
-import { engineError, type AnswerOrigin } from './answer-error.ts';
+import { engineError, redact, type AnswerOrigin } from './answer-error.ts';
 import { Utf8Decoder } from './utf8-decoder.ts';
 
 export async function* eventDocuments(
@@ -24,7 +24,8 @@ export function parseJson(text: string, at: AnswerOrigin): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const what = `the answer is not JSON (${JSON.stringify(text.slice(0, 80))})`;
+    const begin = redact(text.slice(0, 4096), at.secrets).slice(0, 80).toWellFormed();
+    const what = `the answer is not JSON (${JSON.stringify(begin)})`;
     throw engineError('ENGINE_RESPONSE_INVALID', what, { ...at, cause: error });
   }
 }

@@ -8,7 +8,7 @@ import { embeddedError, engineError, type AnswerOrigin } from '../shared/answer-
 import { openAiSampling, type JsonBody } from '../shared/chat-request.ts';
 import { choiceExtra } from '../shared/choice-extra.ts';
 import { endOf } from '../shared/finish-reason.ts';
-import { idsOf, listOf, recordOf, textOf } from '../shared/json.ts';
+import { idsOf, listOf, numberOf, recordOf, textOf, type JsonRecord } from '../shared/json.ts';
 import type { AnswerReader } from '../shared/running-call.ts';
 import { usageOf } from '../shared/usage.ts';
 
@@ -44,7 +44,11 @@ export class CompletionsReader implements AnswerReader {
     const builder = this.#builder;
     builder.model ??= textOf(answer['model']);
     builder.usage = usageOf(answer['usage']) ?? builder.usage;
-    for (const each of listOf(answer['choices']) ?? []) this.#readChoice(each);
+    for (const each of listOf(answer['choices']) ?? []) {
+      const choice = recordOf(each);
+      if (choice === null) throw this.#invalid('a choice is not an object');
+      if ((numberOf(choice['index']) ?? 0) === 0) this.#readChoice(choice);
+    }
     return builder.take();
   }
 
@@ -59,10 +63,8 @@ export class CompletionsReader implements AnswerReader {
     return this.#finish === null ? null : endOf(this.#builder, this.#finish, this.#at);
   }
 
-  #readChoice(value: unknown): void {
+  #readChoice(choice: JsonRecord): void {
     const builder = this.#builder;
-    const choice = recordOf(value);
-    if (choice === null) throw this.#invalid('a choice is not an object');
     builder.addText(textOf(choice['text']) ?? '');
     const promptIds = idsOf(choice['prompt_token_ids']);
     if (promptIds !== null) builder.setPromptIds(promptIds);

@@ -184,6 +184,11 @@ describe('a contradiction', () => {
       { outputIds: null, extra: { tokens_rejected: 'token_ids are not all ids' } },
     ],
     [
+      'of ids in two places loses the ids',
+      wholeAnswer(ids, { ...prompt, sglext: { output_ids: [[40, 41, 43]] } }),
+      { outputIds: null, extra: { tokens_rejected: 'the ids of sglext are others' } },
+    ],
+    [
       'of none: log-probabilities without ids are nothing to align with',
       wholeAnswer({ logprobs: { content } }),
       { outputIds: null, logprobs: null, promptIds: null, extra: {} },

@@ -55,6 +55,11 @@ describe('a status of an engine', () => {
     assert.match(error.message, /bad key \*\*\* x+…/);
     assert.ok(error.message.length < 450);
   });
+
+  it('cuts no character in half', () => {
+    const body = `${'x'.repeat(299)}👍`;
+    assert.ok(statusError({ status: 400, body }, at).message.isWellFormed());
+  });
 });
 
 describe('an error inside an answer', () => {

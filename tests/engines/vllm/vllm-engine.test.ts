@@ -101,6 +101,22 @@ describe('the vLLM client', () => {
     assert.deepEqual(results[1], results[0]);
   });
 
+  it('reads the first choice of several, and trusts no counts that are of all of them', async () => {
+    const other = { ...choice, index: 1, text: 'other', token_ids: [9, 9] };
+    const usageOfBoth = { prompt_tokens: 3, completion_tokens: 4 };
+    await withEngine(
+      'vllm',
+      (_, response) =>
+        sendJson(response, { choices: [{ ...choice, index: 0 }, other], usage: usageOfBoth }),
+      async (engine) => {
+        const request = { input: tokens, extraBody: { n: 2 } };
+        const result = await resultOf(engine, chatRequest(request));
+        assert.equal(result.text, choice.text);
+        assert.equal(result.outputIds, null);
+      },
+    );
+  });
+
   it('aborts a call of its own by closing its connection; unknown ids are no error', async () => {
     await withEngine(
       'vllm',
