@@ -143,7 +143,7 @@ export class ControlClient {
     try {
       this.#reader.write(bytes);
     } catch (error) {
-      this.#lose('tmux broke its protocol', error);
+      this.#abandon('tmux broke its protocol', error);
     }
   }
 
@@ -162,6 +162,12 @@ export class ControlClient {
     waiting.reply.resolve(reply);
   }
 
+  /** A program that is no sound tmux need not end with its input, and may write for ever. */
+  #abandon(message: string, cause?: unknown): void {
+    this.#lose(message, cause);
+    this.#program?.kill().catch(() => undefined);
+  }
+
   #lose(message: string, cause?: unknown): void {
     if (this.#lost !== null) return;
     const lost = new ControlLost(message, { isSent: true, cause });
@@ -175,7 +181,7 @@ export class ControlClient {
     using limit = new LinkedAbort([signal], { ms: replyMs, reason: () => 'late' });
     const stopped = Promise.withResolvers<never>();
     const onAbort = (): void => {
-      if (!signal.aborted) this.#lose(`tmux did not answer within ${replyMs} ms`);
+      if (!signal.aborted) this.#abandon(`tmux did not answer within ${replyMs} ms`);
       stopped.reject((signal.aborted ? signal.reason : this.#lost) as Error);
     };
     limit.signal.addEventListener('abort', onAbort, { once: true });
