@@ -81,7 +81,8 @@ async function measureRoundTrips(): Promise<void> {
     const terminal = await openTerminal(
       {
         environment: agentEnvironment(sandbox, { user: null, env: { TMUX_TMPDIR: servers } }),
-        ...{ width: 160, height: 40, env: {}, clock: systemClock, logger: silentLogger },
+        ...{ width: 160, height: 40, env: {}, secrets: [] },
+        ...{ clock: systemClock, logger: silentLogger },
         recordingFile: path.join(root, `${kind}-${transport}.cast`),
         transport,
       },

@@ -14,12 +14,12 @@ import { augmentInstruction } from './instruction/augment-instruction.ts';
 import { compileOptions, type Terminus2Options } from './options.ts';
 import { installTerminal } from './terminal/install-terminal.ts';
 import { openTerminal } from './terminal/open-terminal.ts';
+import { recordingName } from './terminal/recording.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { runWithTerminal } from './run-with-terminal.ts';
 import { trajectoryFiles } from './trajectory-recorder.ts';
 import { letGoWithinMs } from './within-ms.ts';
 
-const recordingFile = 'recording.cast';
 /** For letting go of the terminal, also after a run was told to stop. */
 const closeMs = 10_000;
 /** Shorter values occur in ordinary text. */
@@ -34,7 +34,7 @@ export class Terminus2Agent implements Agent {
     loadTrajectory: false,
     windows: false,
   };
-  readonly hostFiles = [...trajectoryFiles, recordingFile];
+  readonly hostFiles = [...trajectoryFiles, recordingName];
   readonly hostOnlyVariables = hostOnlyVariables;
   readonly #given: AgentOptions;
   readonly #options: Terminus2Options;
@@ -111,7 +111,8 @@ export class Terminus2Agent implements Agent {
         width: paneWidth,
         height: paneHeight,
         env: Object.fromEntries(Object.entries(env).filter(([name]) => !hidden.has(name))),
-        recordingFile: isRecording ? path.join(logsDir, recordingFile) : null,
+        recordingFile: isRecording ? path.join(logsDir, recordingName) : null,
+        secrets: this.#secrets,
         clock,
         logger,
       },

@@ -28,6 +28,8 @@ export interface TerminalOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Host file of the recording; null = none. */
   readonly recordingFile: string | null;
+  /** Known secret values, for the recording. */
+  readonly secrets: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
   /** `exec` gives control mode up from the start. */
@@ -49,7 +51,7 @@ export async function openTerminal(
   options: TerminalOptions,
   signal: AbortSignal,
 ): Promise<Terminal> {
-  const { environment, width, height, recordingFile, clock, logger } = options;
+  const { environment, width, height, recordingFile, secrets, clock, logger } = options;
   const made = await environment.exec(
     {
       command: openScript(options),
@@ -62,7 +64,7 @@ export async function openTerminal(
   const recording =
     recordingFile === null
       ? null
-      : new Recording({ file: recordingFile, width, height, clock, logger });
+      : new Recording({ file: recordingFile, width, height, secrets, clock, logger });
   const session = new TmuxSession({ environment, width, height, recording, logger });
   const terminal = new TmuxTerminal({ environment, session, recording, clock });
   try {

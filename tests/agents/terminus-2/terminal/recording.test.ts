@@ -25,7 +25,15 @@ function open(overrides: Partial<RecordingOptions> = {}) {
   count += 1;
   const file = path.join(folder, `${count}.cast`);
   const clock = new StillClock();
-  const options = { file, width: 160, height: 40, clock, logger: silentLogger, ...overrides };
+  const options = {
+    file,
+    width: 160,
+    height: 40,
+    clock,
+    logger: silentLogger,
+    secrets: [],
+    ...overrides,
+  };
   const recording = new Recording(options);
   const lines = async (): Promise<unknown[]> => {
     await recording.close();
@@ -70,6 +78,29 @@ describe('a recording', () => {
     assert.deepEqual(
       events.map((event) => (event as unknown[])[2]),
       ['ž', '🐧', '\ufffd'],
+    );
+  });
+
+  test('a secret that comes in pieces is whole in one event, where it can be replaced', async () => {
+    const secrets = ['sk-12345', 's1s2s3'];
+    const { recording, lines } = open({ secrets });
+    for (const char of 'is sk-12345? sk-12x s1s1s2s3') recording.output(Buffer.from(char));
+    recording.resize(80, 24);
+    recording.output(Buffer.from('.ss'));
+    const [, ...events] = (await lines()) as [number, string, string][];
+    const output = events.flatMap(([, kind, text]) => (kind === 'o' ? [text] : []));
+    assert.equal(output.join(''), 'is sk-12345? sk-12x s1s1s2s3.ss');
+    for (const secret of secrets) assert.ok(output.some((text) => text.includes(secret)));
+  });
+
+  test('a secret that a screen breaks at its edge is left out of the drawing', async () => {
+    const { recording, lines } = open({ secrets: ['sk-0123456789abc'] });
+    recording.output(Buffer.from('sk-'));
+    recording.frame('key: sk-01234\n56789abc\nend\n');
+    const [, ...events] = (await lines()) as [number, string, string][];
+    assert.deepEqual(
+      events.map(([, , text]) => text),
+      ['sk-', '\u001b[0m\u001b[H\u001b[2Jkey: [REDACTED]\r\nend\u001b[0m'],
     );
   });
 

@@ -72,7 +72,7 @@ export class TerminalBench {
     const recordingFile = path.join(this.folder, `${name}.cast`);
     const terminal = await openTerminal(
       {
-        ...{ environment, width: 100, height: 30, env: {}, recordingFile },
+        ...{ environment, width: 100, height: 30, env: {}, recordingFile, secrets: [] },
         ...{ clock: systemClock, logger: silentLogger },
         ...overrides,
       },
