@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { startEngineProcess } from './support/engine-process.ts';
 
 const execute = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '..');
@@ -63,6 +64,8 @@ describe('the npm package', { timeout: 300_000 }, () => {
       'tasks/file-answer/task.toml',
       'tasks/file-answer/environment/Dockerfile',
       'scripts/setup/main.js',
+      'assets/vocabulary/tokenizer.json',
+      'examples/policies/terminus-quickstart.js',
       'README.md',
       'LICENSE',
     ]) {
@@ -96,4 +99,21 @@ describe('the npm package', { timeout: 300_000 }, () => {
       assert.deepEqual(result.verifier_result, { rewards: { reward: 1 } });
     },
   );
+
+  it('serves its mock engine, with the policy that it brings', async () => {
+    const installed = path.join(app, 'node_modules', 'slipway');
+    const policy = path.join(installed, 'examples/policies/terminus-quickstart.js');
+    await using engine = await startEngineProcess(['--policy', policy], {
+      program: path.join(installed, 'bin/slipway.js'),
+    });
+    const answer = await fetch(`${engine.apiBase}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'any', messages: [{ role: 'user', content: 'hello' }] }),
+    });
+    const { choices } = (await answer.json()) as {
+      choices: { message: { content: string } }[];
+    };
+    assert.ok(choices[0]?.message.content);
+  });
 });

@@ -34,9 +34,14 @@ const startLimitMs = 60_000;
 /** Starts it with these flags; `port` 0 = any. Disposing ends it, by force when it does not go. */
 export async function startEngineProcess(
   flags: readonly string[],
-  options: { readonly port?: number; readonly nodeArgs?: readonly string[] } = {},
+  options: {
+    readonly port?: number;
+    readonly nodeArgs?: readonly string[];
+    /** Default: the one of this repository. */
+    readonly program?: string;
+  } = {},
 ): Promise<EngineProcess> {
-  const program = path.join(repositoryDir, 'bin/slipway.js');
+  const program = options.program ?? path.join(repositoryDir, 'bin/slipway.js');
   const nodeArgs = options.nodeArgs ?? [];
   const args = [...nodeArgs, program, 'engine', '--port', String(options.port ?? 0), ...flags];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
