@@ -20,12 +20,15 @@ export function mockLogprob(seed: number, prefix: number, id: number): number {
   }
 }
 
+/** One for all: replies are long. */
+const none: readonly never[] = [];
+
 /** The token and `count` − 1 others, likeliest first; all together never more than certain. */
 export function mockTop(
   token: { readonly id: number; readonly logprob: number },
   at: { readonly prefix: number; readonly count: number; readonly vocabularySize: number },
 ): readonly { readonly id: number; readonly logprob: number }[] {
-  if (at.count === 0) return [];
+  if (at.count === 0) return none;
   const top = [{ id: token.id, logprob: token.logprob }];
   const taken = new Set([token.id]);
   let rest = -Math.expm1(token.logprob);

@@ -13,7 +13,11 @@ export class OutputText {
   // A byte order mark is text that was sampled.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   #text = '';
+  /** The end of the text, as long as a part of a stop string may be: a search of the whole would cost more with each id. */
+  #tail = '';
   #match: number | string | null = null;
+  /** Where a stop string that matched begins. */
+  #matchAt = 0;
   #isDone = false;
 
   constructor(vocabulary: Vocabulary, sampling: SamplingParams) {
@@ -45,11 +49,21 @@ export class OutputText {
       this.#match = id;
       return true;
     }
-    const from = Math.max(0, this.#text.length - this.#longestStop);
-    this.#text += this.#decoder.decode(this.#vocabulary.bytesOf(id), { stream: true });
-    const found = this.#stops.filter((stop) => this.#text.includes(stop, from));
-    this.#match = found.sort((a, b) => this.#text.indexOf(a) - this.#text.indexOf(b))[0] ?? null;
-    return this.#match !== null;
+    const added = this.#decoder.decode(this.#vocabulary.bytesOf(id), { stream: true });
+    this.#text += added;
+    return this.#stops.length > 0 && this.#isStopped(this.#tail + added);
+  }
+
+  /** The stop string that begins first ends the reply. */
+  #isStopped(end: string): boolean {
+    const found = this.#stops.filter((stop) => end.includes(stop));
+    const first = found.sort((a, b) => end.indexOf(a) - end.indexOf(b))[0];
+    if (first !== undefined) {
+      this.#match = first;
+      this.#matchAt = this.#text.length - end.length + end.indexOf(first);
+    }
+    this.#tail = end.slice(Math.max(0, end.length - this.#longestStop + 1));
+    return first !== undefined;
   }
 
   /** No id follows: bytes that are no character become the replacement character. */
@@ -62,11 +76,11 @@ export class OutputText {
   /** How much of the text may be shown: never a part of what may yet become a stop string. */
   get shownLength(): number {
     const { length } = this.#text;
-    if (typeof this.#match === 'string') return this.#text.indexOf(this.#match);
-    if (this.#isDone || this.#stops.length === 0) return length;
-    for (let held = Math.min(length, this.#longestStop - 1); held > 0; held -= 1) {
-      const tail = this.#text.slice(length - held);
-      if (this.#stops.some((stop) => stop.startsWith(tail))) return length - held;
+    if (typeof this.#match === 'string') return this.#matchAt;
+    if (this.#isDone) return length;
+    for (let held = this.#tail.length; held > 0; held -= 1) {
+      const end = this.#tail.slice(-held);
+      if (this.#stops.some((stop) => stop.startsWith(end))) return length - held;
     }
     return length;
   }

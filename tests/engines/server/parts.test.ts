@@ -13,6 +13,7 @@ import { noLatency, parseLatency, sampleLatency } from '../../../src/engines/ser
 import { ReplySplitter } from '../../../src/engines/server/reply-splitter.ts';
 import { PrefixHash, SeenCounter, seededRandom } from '../../../src/engines/server/seeded.ts';
 import { OutputText } from '../../../src/engines/server/stop-rule.ts';
+import type { Vocabulary } from '../../../src/engines/server/token-model.ts';
 import { vocabularyOfTests } from './serving.ts';
 
 describe('seeded numbers', () => {
@@ -132,6 +133,43 @@ describe('the text of a reply', () => {
     assert.deepEqual(shown, ['a', 'a', 'aSa', 'aSa', 'aSa', 'aSaSTb', 'aSaSTb', 'aSaSTb', 'aSaSTb', 'aSaSTb']); // prettier-ignore
     assert.equal(output.match, 'STOP');
     assert.equal(output.text, 'aSaSTbSTOP');
+  });
+
+  it('finds the stop string that begins first wherever the ids cut it, and shows all before it', () => {
+    const pieces = ['a', 'b', 'c', 'ab', 'ba', 'aab', 'bab', 'aaaa', 'é'];
+    const random = seededRandom(5);
+    const oneOf = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+    const word = (): string =>
+      Array.from({ length: 1 + Math.floor(random() * 4) }, () => oneOf(['a', 'b', 'c'])).join('');
+    const letters: Vocabulary = {
+      size: pieces.length,
+      endId: -1,
+      encode: () => [],
+      bytesOf: (id) => Buffer.from(pieces[id]!),
+      isSpecial: () => false,
+      isEnd: () => false,
+      decode: () => '',
+    };
+    for (let round = 0; round < 2000; round += 1) {
+      const stop = Array.from({ length: 1 + Math.floor(random() * 3) }, word);
+      const output = new OutputText(letters, { stop });
+      let text = '';
+      for (let isStopped = false; !isStopped && text.length < 30;) {
+        const piece = oneOf(pieces);
+        text += piece;
+        isStopped = output.push(pieces.indexOf(piece));
+        const found = stop.map((each) => text.indexOf(each)).filter((at) => at !== -1);
+        assert.equal(isStopped, found.length > 0);
+        const held = Array.from({ length: text.length }, (_, at) => text.slice(at)).findIndex(
+          (end) => stop.some((each) => each.startsWith(end)),
+        );
+        assert.equal(output.text, text);
+        assert.equal(
+          output.shownLength,
+          isStopped ? Math.min(...found) : held === -1 ? text.length : held,
+        );
+      }
+    }
   });
 
   it('shows a beginning of a stop string that came to nothing once no more follows', async () => {
