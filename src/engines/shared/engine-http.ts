@@ -15,7 +15,7 @@ import {
   type AnswerOrigin,
 } from './answer-error.ts';
 import { parseEndpoint, type Endpoint } from './endpoint.ts';
-import { parseJson } from './event-stream.ts';
+import { parseJson, wholeText } from './event-stream.ts';
 
 const poolOptions: Pool.Options = {
   connections: null,
@@ -106,7 +106,7 @@ export class EngineHttp {
       const answer = await this.#send(this.#control, request, link.signal);
       return {
         status: answer.statusCode,
-        text: await answer.body.text(),
+        text: await wholeText(answer.body as AsyncIterable<Uint8Array>, at),
         retryAfter: retryAfterOf(answer),
       };
     } catch (error) {

@@ -6,8 +6,7 @@ import type { Dispatcher } from 'undici';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { ModelCall, ModelPart } from '../model-call.ts';
 import { brokenError, engineError, type AnswerOrigin } from './answer-error.ts';
-import { eventDocuments, parseJson } from './event-stream.ts';
-import { Utf8Decoder } from './utf8-decoder.ts';
+import { eventDocuments, parseJson, wholeText } from './event-stream.ts';
 
 const drainMs = 1_000;
 
@@ -121,7 +120,7 @@ export class RunningCall implements ModelCall {
     // Hosts that cannot stream answer whole, whatever was asked.
     const type = String(answer.headers['content-type'] ?? '');
     if (!(type.includes('event-stream') || (isStreaming && !type.includes('json')))) {
-      const text = await this.#wholeText(answer);
+      const text = await wholeText(this.#pieces(answer), at);
       yield* reader.whole(parseJson(text, at));
       return;
     }
@@ -144,13 +143,6 @@ export class RunningCall implements ModelCall {
       if (step.done === true) return;
       yield step.value;
     }
-  }
-
-  async #wholeText(answer: Dispatcher.ResponseData): Promise<string> {
-    const decoder = new Utf8Decoder(this.#plan.at);
-    let text = '';
-    for await (const bytes of this.#pieces(answer)) text += decoder.decode(bytes);
-    return text + decoder.end();
   }
 
   #leave(): void {
