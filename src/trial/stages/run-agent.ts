@@ -115,7 +115,9 @@ async function grace(begun: Promise<void>, scope: DeadlineScope, signal: AbortSi
 }
 
 function timedOut(limitMs: number): RolloutError {
-  return new RolloutError('AGENT_TIMEOUT', `the agent ran longer than ${limitMs / 1000} s`, {
+  // What was left of the limit when the run began is a fraction of a millisecond less than the limit.
+  const limitSec = Math.round(limitMs) / 1000;
+  return new RolloutError('AGENT_TIMEOUT', `the agent ran longer than ${limitSec} s`, {
     phase: 'agent',
     field: 'agent.timeout_sec',
     remedy: 'Raise agent.timeout_sec, --agent-timeout-multiplier or agent.override_timeout_sec.',
