@@ -1,5 +1,6 @@
 /** `slipway engine`: compiles its options, builds the model and starts the server. */
 import { Problems } from '../config/problems.ts';
+import { isRolloutError } from '../core/errors.ts';
 import { openGgufModel } from '../engines/gguf/gguf-model.ts';
 import { loadPolicy } from '../engines/mock/policy.ts';
 import { MockModel } from '../engines/mock/mock-model.ts';
@@ -10,7 +11,7 @@ import {
   type EngineServerOptions,
 } from '../engines/server/engine-server.ts';
 import { readFaults } from '../engines/server/fault-script.ts';
-import { noLatency, parseLatency } from '../engines/server/latency.ts';
+import { noLatency, parseLatency, type LatencyLaw } from '../engines/server/latency.ts';
 import type { TokenModel } from '../engines/server/token-model.ts';
 import { loadVocabulary } from '../engines/server/vocabulary/load-vocabulary.ts';
 
@@ -98,6 +99,24 @@ function compile(
   const kvTokens = whole(flags.kvTokens, '--kv-tokens', 1);
   const maxRunning = whole(flags.maxRunning, '--max-running', 1);
   const contextTokens = whole(flags.context, '--context', 2);
+  const law = (text: string | undefined, field: string): LatencyLaw => {
+    if (text === undefined) return noLatency;
+    try {
+      return parseLatency(text, field);
+    } catch (error) {
+      if (!isRolloutError(error)) throw error;
+      problems.add(field, error.message, error.remedy ?? '');
+      return noLatency;
+    }
+  };
+  const latency = law(flags.latency, '--latency');
+  const tokenLatency = law(flags.tokenLatency, '--token-latency');
+  const routerWorkers = flags.routerWorkers
+    ?.split(',')
+    .map((url) => url.trim().replace(/\/+$/, ''));
+  for (const url of routerWorkers ?? [])
+    if (!/^https?:\/\/./.test(url))
+      problems.add('--router-workers', `“${url}” is not an http(s) URL`, 'Give URLs, with commas.');
   const seed = whole(flags.seed, '--seed', 0) ?? 0;
   problems.throwIfAny();
   return {
@@ -114,13 +133,9 @@ function compile(
       dialect,
       seed,
       contextTokens,
-      latency: flags.latency === undefined ? noLatency : parseLatency(flags.latency, '--latency'),
-      tokenLatency:
-        flags.tokenLatency === undefined
-          ? noLatency
-          : parseLatency(flags.tokenLatency, '--token-latency'),
-      routerWorkers:
-        flags.routerWorkers?.split(',').map((url) => url.trim().replace(/\/+$/, '')) ?? null,
+      latency,
+      tokenLatency,
+      routerWorkers: routerWorkers ?? null,
     },
   };
 }

@@ -83,10 +83,19 @@ describe('slipway engine', { timeout: 120_000 }, () => {
   });
 
   it('names every flag that is wrong, and starts nothing', async () => {
-    const { exitCode, stdout, stderr } = await start('--port', '-1', '--non-canonical', '2', '--dialect', 'x', '--seed', '1.5', '--api-key-env', 'NOT_THERE').ended; // prettier-ignore
+    const wrong = {
+      '--port': '-1',
+      '--non-canonical': '2',
+      '--dialect': 'x',
+      '--seed': '1.5',
+      '--api-key-env': 'NOT_THERE',
+      '--latency': 'fast',
+      '--token-latency': 'pareto:1',
+      '--router-workers': 'http://a:1,b:2',
+    };
+    const { exitCode, stdout, stderr } = await start(...Object.entries(wrong).flat()).ended;
     assert.deepEqual([exitCode, stdout], [2, '']);
-    for (const flag of ['--port', '--non-canonical', '--dialect', '--seed', '--api-key-env'])
-      assert.match(stderr, new RegExp(`\\[${flag}\\]`));
+    for (const flag of Object.keys(wrong)) assert.match(stderr, new RegExp(`\\[${flag}\\]`));
   });
 
   it('refuses what it cannot serve with, and says which flag', async () => {
@@ -96,6 +105,7 @@ describe('slipway engine', { timeout: 120_000 }, () => {
       ['--policy', '--policy', './nothing.mjs'],
       ['--faults', '--faults', 'nothing.yaml'],
       ['--log', '--log', '/nowhere/log'],
+      ['--tokenizer', '--tokenizer', '/nowhere'],
       ['--policy', '--policy', 'echo', '--gguf', 'x.gguf'],
     ];
     const ends = await Promise.all(rows.map(([, ...flags]) => start(...flags).ended));

@@ -15,7 +15,7 @@ export function chatMarkers(vocabulary: Vocabulary): ChatMarkers {
   if (turn === null)
     throw new RolloutError('CONFIG_INVALID', 'the vocabulary has no <|im_start|> and <|im_end|>', {
       phase: 'config',
-      field: 'tokenizer',
+      field: '--tokenizer',
       remedy: 'Name the vocabulary of a model that speaks ChatML, for example one of Qwen.',
     });
   return {

@@ -133,7 +133,7 @@ async function readJson(file: string): Promise<unknown> {
 export function refusal(file: string, problem: string, cause?: unknown): RolloutError {
   return new RolloutError('CONFIG_INVALID', `${file} ${problem}`, {
     phase: 'config',
-    field: 'tokenizer',
+    field: '--tokenizer',
     remedy: 'Name a tokenizer.json that holds byte-level BPE, or leave it away for our own.',
     ...(cause === undefined ? {} : { cause }),
   });
