@@ -6,7 +6,7 @@ import { RolloutError } from '../../../core/errors.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Logger } from '../../../core/logger.ts';
 import { shellQuote } from '../../../environments/shared/shell-quote.ts';
-import { agentLogsDir, type AgentEnvironment } from '../../agent.ts';
+import { agentLogsDir, deadlineVariable, type AgentEnvironment } from '../../agent.ts';
 import { Recording } from './recording.ts';
 import type { Terminal } from './terminal.ts';
 import {
@@ -82,7 +82,8 @@ export async function openTerminal(
  * takes those that are named.
  */
 function openScript({ env, width, height }: TerminalOptions): string {
-  const names = [...Object.keys(env).filter((name) => variableName.test(name)), 'LANG', 'SHELL'];
+  const own = Object.keys(env).filter((name) => variableName.test(name));
+  const names = [...own, deadlineVariable, 'LANG', 'SHELL'];
   const make = [
     'start-server',
     `set-option -g history-limit ${historyLines}`,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { deadlineVariable } from '../../../../src/agents/agent.ts';
 import { RolloutError } from '../../../../src/core/errors.ts';
 import { never } from '../../../../src/core/linked-abort.ts';
 import { realProviders } from '../../../support/real-providers.ts';
@@ -107,6 +108,19 @@ for (const real of realProviders())
       await until(/^it's "\$HOME"\|žluť\|\/bin\/bash\|\d*\|30 100\|bash$/m);
       const found = await environment.exec({ command: 'tmux show -gv history-limit' }, never);
       assert.equal(found.stdout, '50000\n');
+    });
+
+    test('a server that runs already gives a new session its variables', async () => {
+      const first = await bench.terminal();
+      const keep = await first.environment.exec({ command: 'tmux new-session -d -s other' }, never);
+      assert.equal(keep.exitCode, 0);
+      const { type, until, settle } = await bench.terminal({
+        environment: first.environment.withEnv({ [deadlineVariable]: 'soon' }),
+        env: { EXTRA: 'own' },
+      });
+      await settle();
+      await type(`echo "$EXTRA|$${deadlineVariable}"\n`);
+      await until(/^own\|soon$/m);
     });
 
     test('a lost client is opened once more, then every command is an exec; nothing typed is lost', async () => {
