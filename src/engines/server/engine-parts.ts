@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { FaultChooser } from './fault-script.ts';
+import type { OpenCount } from './open-count.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { TokenModel } from './token-model.ts';
@@ -14,6 +15,8 @@ export interface EngineParts {
   readonly scheduler: Scheduler;
   readonly chooseFault: FaultChooser;
   readonly log: RequestLog | null;
+  /** Answers whose last byte has not gone out, and requests without their line in the log. */
+  readonly open: { readonly answers: OpenCount; readonly lines: OpenCount };
   readonly clock: Clock;
   readonly dialect: Dialect;
   /** Prompt and output together. */

@@ -9,6 +9,7 @@ import type { Dialect, EngineParts } from './engine-parts.ts';
 import { faultChooser, type FaultRule } from './fault-script.ts';
 import { noLatency, type LatencyLaw } from './latency.ts';
 import { Refusal, type ErrorShape } from './refusal.ts';
+import { OpenCount } from './open-count.ts';
 import { openRequestLog, type RequestLog } from './request-log.ts';
 import { addChatRoute } from './routes/chat.ts';
 import { addCompletionsRoute } from './routes/completions.ts';
@@ -54,6 +55,9 @@ export interface EngineServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** How long a request may take to write its line once its connection is closed. */
+const lineMs = 1_000;
+
 const defaults = {
   host: '127.0.0.1',
   port: 0,
@@ -97,11 +101,13 @@ export async function startEngineServer(given: EngineServerOptions): Promise<Eng
     options.kvTokens,
   );
   let url = '';
+  const open = { answers: new OpenCount(), lines: new OpenCount() };
   const parts: EngineParts = {
     model: options.model,
     scheduler,
     chooseFault: faultChooser(options.faults, options.seed),
     log,
+    open,
     clock: options.clock,
     dialect: options.dialect,
     contextTokens,
@@ -111,7 +117,7 @@ export async function startEngineServer(given: EngineServerOptions): Promise<Eng
   addErrorAnswers(app, options.dialect);
   if (options.apiKey !== null) requireKey(app, options.apiKey);
   addRoutes(app, parts, options.routerWorkers);
-  const server = new RunningServer({ app, scheduler, log, options });
+  const server = new RunningServer({ app, scheduler, log, open, options });
   app.addHook('onRequest', (_, __, next) => next(server.refusal ?? undefined));
   try {
     await app.listen({ host: options.host, port: options.port });
@@ -138,6 +144,7 @@ class RunningServer implements EngineServer {
   readonly #app: FastifyInstance;
   readonly #scheduler: Scheduler;
   readonly #log: RequestLog | null;
+  readonly #open: EngineParts['open'];
   readonly #options: Required<EngineServerOptions>;
   #closing: Promise<void> | null = null;
 
@@ -145,11 +152,13 @@ class RunningServer implements EngineServer {
     readonly app: FastifyInstance;
     readonly scheduler: Scheduler;
     readonly log: RequestLog | null;
+    readonly open: EngineParts['open'];
     readonly options: Required<EngineServerOptions>;
   }) {
     this.#app = parts.app;
     this.#scheduler = parts.scheduler;
     this.#log = parts.log;
+    this.#open = parts.open;
     this.#options = parts.options;
     this.modelName = parts.options.model.name;
   }
@@ -174,12 +183,17 @@ class RunningServer implements EngineServer {
     {
       using limit = new LinkedAbort([], { ms: drainMs, reason: () => new Error('drained') });
       // A paused engine would never drain.
-      if (!this.#scheduler.isPaused) await this.#scheduler.idle(limit.signal);
+      if (!this.#scheduler.isPaused) await this.#open.answers.none(limit.signal);
     }
     this.#scheduler.abortAll('the engine is shutting down');
     // Answers that have just ended still have their last bytes to send.
     await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
     await this.#app.close();
+    {
+      // Requests whose connections were closed write theirs now.
+      using limit = new LinkedAbort([], { ms: lineMs, reason: () => new Error('too late') });
+      await this.#open.lines.none(limit.signal);
+    }
     this.#log?.[Symbol.dispose]();
     await model.close();
   }

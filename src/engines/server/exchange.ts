@@ -44,12 +44,17 @@ export class Exchange {
   #generation: Generation | null = null;
   #sentIds = 0;
   #isLogged = false;
+  readonly #answered: () => void;
+  readonly #noted: () => void;
 
   constructor(parts: EngineParts, reply: FastifyReply, request: ExchangeRequest) {
     this.#parts = parts;
     this.#request = request;
     this.#startedMs = parts.clock.now().getTime();
+    this.#answered = parts.open.answers.add();
+    this.#noted = parts.open.lines.add();
     this.#connection = new Connection(reply, () => {
+      this.#answered();
       this.#gone.abort(new Error('the client left'));
       if (this.#generation !== null) parts.scheduler.abort(this.#generation, 'the client left');
     });
@@ -246,11 +251,13 @@ export class Exchange {
   async #stall(ms: number | 'forever'): Promise<void> {
     const { signal } = this.#gone;
     if (signal.aborted) return;
-    if (ms === 'forever')
+    if (ms === 'forever') {
+      // There is no end of it that a shutdown could wait for.
+      this.#answered();
       await new Promise<void>((resolve) =>
         signal.addEventListener('abort', () => resolve(), { once: true }),
       );
-    else await this.#parts.clock.sleep(ms, signal).catch(() => undefined);
+    } else await this.#parts.clock.sleep(ms, signal).catch(() => undefined);
   }
 
   #giveUp(generation: Generation): void {
@@ -268,6 +275,7 @@ export class Exchange {
 
   #writeLog(error: string | null): void {
     const { log, model, clock, scheduler } = this.#parts;
+    this.#noted();
     if (log === null || this.#isLogged) return;
     this.#isLogged = true;
     const generation = this.#generation;

@@ -36,8 +36,6 @@ export class Scheduler {
   readonly #turns = new Turns();
   #queue: Generation[] = [];
   #isPaused = false;
-  #idleReaders: (() => void)[] = [];
-  #drives = 0;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -63,11 +61,7 @@ export class Scheduler {
     this.totals.promptTokens += request.promptIds.length;
     this.#queue.push(generation);
     this.#admit();
-    this.#drives += 1;
-    void this.#drive(generation, seededRandom(this.#options.seed, 7, order)).finally(() => {
-      this.#drives -= 1;
-      if (this.#drives === 0) for (const resolve of this.#idleReaders.splice(0)) resolve();
-    });
+    void this.#drive(generation, seededRandom(this.#options.seed, 7, order));
     return generation;
   }
 
@@ -122,19 +116,6 @@ export class Scheduler {
     if (this.#active.size > 0) return false;
     this.kv.forget();
     return true;
-  }
-
-  /** Resolves when nothing is queued or runs, or when the signal fires. */
-  async idle(signal: AbortSignal): Promise<void> {
-    if (this.#drives === 0 || signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const stop = (): void => resolve();
-      signal.addEventListener('abort', stop, { once: true });
-      this.#idleReaders.push(() => {
-        signal.removeEventListener('abort', stop);
-        resolve();
-      });
-    });
   }
 
   #all(): Generation[] {

@@ -252,4 +252,17 @@ describe('the end of an engine', () => {
     assert.equal((await running).choices[0].finish_reason, 'abort');
     await engine[Symbol.asyncDispose]();
   });
+
+  it('lets an answer end whose tokens have all been sampled, and writes the line of one that never would', async () => {
+    const rule = { match: {}, fault: 'stall', afterTokens: 1 } as const;
+    for (const ms of [100, 'forever'] as const) {
+      await using engine = await serve({ faults: [{ ...rule, ms }], drainMs: 20_000 });
+      const response = await engine.post('/v1/chat/completions', { ...hi, stream: true });
+      const read = response.text().catch(() => 'cut');
+      await engine.server.close();
+      assert.match(await read, ms === 'forever' ? /^cut$/ : /\[DONE\]/);
+      const [line] = engine.log();
+      assert.equal(line!.sent_ids, ms === 'forever' ? 1 : line!.output_ids.length);
+    }
+  });
 });
