@@ -18,8 +18,8 @@ import type { Terminal } from './terminal/terminal.ts';
 import { TrajectoryRecorder } from './trajectory-recorder.ts';
 import { withinMs } from './within-ms.ts';
 
-/** For what a run writes after it was told to stop. */
-const lastWordsMs = 10_000;
+/** For what a run writes after it was told to stop; with the closing of its terminal less than the grace that a trial gives. */
+const lastWordsMs = 3_500;
 
 export interface TerminalRun extends Pick<AgentRun, 'deadline' | 'record'> {
   readonly options: Terminus2Options;

@@ -20,8 +20,9 @@ import { runWithTerminal } from './run-with-terminal.ts';
 import { trajectoryFiles } from './trajectory-recorder.ts';
 import { letGoWithinMs } from './within-ms.ts';
 
-/** For letting go of the terminal, also after a run was told to stop. */
+/** For letting go of the terminal, and for that after a run was told to stop. */
 const closeMs = 10_000;
+const stoppedCloseMs = 1_000;
 /** Shorter values occur in ordinary text. */
 const minSecretLength = 6;
 
@@ -86,8 +87,13 @@ export class Terminus2Agent implements Agent {
         );
       } finally {
         // The trial kills what is left.
-        await letGoWithinMs(closeMs, terminal.close(), (problem) =>
-          this.#given.logger.log('warn', 'terminus-2: the terminal was not let go of', { problem }),
+        await letGoWithinMs(
+          signal.aborted ? stoppedCloseMs : closeMs,
+          terminal.close(),
+          (problem) =>
+            this.#given.logger.log('warn', 'terminus-2: the terminal was not let go of', {
+              problem,
+            }),
         );
       }
     } finally {
