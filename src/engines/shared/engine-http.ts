@@ -25,6 +25,8 @@ const poolOptions: Pool.Options = {
   allowH2: false,
   // Below the five seconds after which uvicorn closes idle connections: a longer one loses requests to that race.
   keepAliveTimeout: 4_000,
+  // Also where the engine would keep them for longer: after a burst of aborts a thousand would lie idle.
+  keepAliveMaxTimeout: 4_000,
   connect: { timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 },
 };
 const controlDeadlineMs = 10_000;
