@@ -58,6 +58,12 @@ export interface EngineServer extends AsyncDisposable {
 /** How long a request may take to write its line once its connection is closed. */
 const lineMs = 1_000;
 
+/**
+ * Many times what fits into any context, as text or as ids. A text is encoded in one go: one of hundreds of megabytes would stop all other requests
+ * for minutes, and takes more memory than a process has.
+ */
+const maxBodyBytes = 16 * 2 ** 20;
+
 const defaults = {
   host: '127.0.0.1',
   port: 0,
@@ -87,7 +93,7 @@ export async function startEngineServer(given: EngineServerOptions): Promise<Eng
     });
   const log = options.logFile === null ? null : openRequestLog(options.logFile);
   const app = fastify({
-    bodyLimit: 256 * 2 ** 20,
+    bodyLimit: maxBodyBytes,
     // An answer may be silent for hours.
     requestTimeout: 0,
     connectionTimeout: 0,

@@ -1,5 +1,7 @@
 /** Every route of the engine's server, over HTTP. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { isRolloutError } from '../../../src/core/errors.ts';
 import type { RequestLogEntry } from '../../../src/engines/server/request-log.ts';
@@ -39,6 +41,15 @@ describe('tokens and text', () => {
     assert.equal(answer.prompt, text);
     assert.equal(answer.text, text);
   });
+});
+
+it('a body that no engine could use is refused before it is read', async () => {
+  const headers = { 'content-type': 'application/json', 'content-length': 17 * 2 ** 20 };
+  const asked = request(`${engine.url}/generate`, { method: 'POST', headers });
+  asked.flushHeaders();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  assert.equal(answer.statusCode, 413);
+  asked.destroy();
 });
 
 describe('identity, load and the router', () => {
