@@ -24,7 +24,7 @@ export interface GivenEndpoint {
   readonly apiKey: string | null;
 }
 
-/** Throws MODEL_UNSPECIFIED. */
+/** Throws MODEL_UNSPECIFIED, or CONFIG_INVALID for what is plainly no address. */
 export function findEndpoint(
   { env, hostVariables }: Pick<AgentOptions, 'env' | 'hostVariables'>,
   given: GivenEndpoint,
@@ -36,8 +36,18 @@ export function findEndpoint(
   ];
   const [where, address] = places.find(([, value]) => (value ?? null) !== null) ?? [null, null];
   if (where === null || (address ?? '').trim() === '') throw noAddress(where);
+  // Said here, where the place that it came from is known; the address itself may hold a key.
+  if (!/^https?:\/\//i.test(address ?? '')) throw noUrl(where);
   const key = given.apiKey ?? env[keyVariable] ?? hostVariables[keyVariable] ?? '';
   return { baseUrl: address ?? '', apiKey: key === '' ? null : key };
+}
+
+function noUrl(where: string): RolloutError {
+  return new RolloutError('CONFIG_INVALID', `${where} is not an http(s) URL`, {
+    phase: 'config',
+    field: 'agent.kwargs.api_base',
+    remedy: 'Give an address such as http://127.0.0.1:30000/v1.',
+  });
 }
 
 function noAddress(emptyPlace: string | null): RolloutError {

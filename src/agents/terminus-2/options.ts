@@ -191,12 +191,14 @@ function invalid(problems: readonly OptionProblem[]): RolloutError {
     'CONFIG_INVALID',
     problems.length === 1 && first !== undefined
       ? first.message
-      : `${problems.length} problems with the options of terminus-2`,
+      : `${problems.length} problems: ${problems.map(({ name, message }) => `${name}: ${message}`).join('; ')}`,
     {
       phase: 'config',
       field: `agent.kwargs.${first?.name ?? ''}`,
       remedy:
-        problems.length === 1 ? (first?.remedy ?? 'Correct it.') : 'Correct every line below.',
+        problems.length === 1
+          ? (first?.remedy ?? 'Correct the option.')
+          : 'Correct these options of terminus-2.',
       ...(problems.length > 1 && { detail: problems.map(line).join('\n') }),
     },
   );

@@ -111,6 +111,8 @@ describe('options of terminus-2', () => {
         assert.ok(isRolloutError(error, 'CONFIG_INVALID'));
         for (const name of ['a', 'b', 'parser_name'])
           assert.ok(error.detail?.includes(`[agent.kwargs.${name}]`));
+        // A line of a run's progress has the message only.
+        assert.match(error.message, /^3 problems: parser_name: .*; a: .*; b: /);
         return true;
       },
     );
@@ -252,6 +254,12 @@ describe('the endpoint of terminus-2', () => {
       none,
       /agent\.env\.OPENAI_BASE_URL is set but empty/,
     ],
+    [
+      'an address without a scheme is refused, naming where it stands',
+      { env: {}, hostVariables: { OPENAI_BASE_URL: '127.0.0.1:30000' } },
+      none,
+      /CONFIG_INVALID.*the variable OPENAI_BASE_URL is not.*http:\/\/.*\/v1/,
+    ],
   ];
   for (const [title, at, given, expected] of rows)
     test(title, () => {
@@ -262,7 +270,9 @@ describe('the endpoint of terminus-2', () => {
       }
       assert.throws(
         () => findEndpoint(at, given),
-        (error) => isRolloutError(error, 'MODEL_UNSPECIFIED') && expected.test(error.describe()),
+        (error) =>
+          (isRolloutError(error, 'MODEL_UNSPECIFIED') || isRolloutError(error, 'CONFIG_INVALID')) &&
+          expected.test(error.describe()),
       );
     });
 });
