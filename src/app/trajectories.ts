@@ -1,4 +1,5 @@
 /** Looking at trajectories: the work behind `slipway trajectory`. */
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { boundary, RolloutError } from '../core/errors.ts';
 import { streamTrajectory, type TrajectoryPart } from '../trajectory/stream-trajectory.ts';
@@ -25,6 +26,9 @@ export async function* trajectoryParts(
   file: string,
   signal: AbortSignal,
 ): AsyncGenerator<TrajectoryPart> {
+  const found = await stat(file).catch(() => null);
+  if (found === null) throw noTrajectory(file, 'there is no such file');
+  if (found.isDirectory()) throw noTrajectory(file, 'this is a folder');
   const parts = streamTrajectory(resolve(file));
   let isTrajectory = false;
   try {
@@ -41,10 +45,14 @@ export async function* trajectoryParts(
   } finally {
     await parts.return(undefined);
   }
-  if (!isTrajectory)
-    throw new RolloutError('TRAJECTORY_INVALID', `${file} has no steps`, {
-      phase: 'config',
-      field: file,
-      remedy: 'Name a trajectory.json, or the trajectory.steps.ndjson of a killed run.',
-    });
+  if (!isTrajectory) throw noTrajectory(file, 'the file has no steps');
+}
+
+function noTrajectory(file: string, message: string): RolloutError {
+  return new RolloutError('TRAJECTORY_INVALID', message, {
+    phase: 'config',
+    field: file,
+    remedy:
+      'Name a trajectory.json, in the folder agent of a trial, or the trajectory.steps.ndjson of a killed run.',
+  });
 }

@@ -228,6 +228,8 @@ ${'  < line\n'.repeat(8)}  < … 22 more lines
       assert.equal(exitCode, 2, argv.join(' '));
       assert.match(stderr, /TRAJECTORY_INVALID|invalid/);
     }
+    for (const file of [root, path.join(root, 'none.json'), other])
+      assert.match((await trajectory(['show', file])).stderr, /Name a trajectory\.json/);
   });
 
   it('reads a document that is larger than the memory it may take', async () => {

@@ -1,4 +1,5 @@
 /** A policy plays the model: it is given the conversation and says the reply. A module exports one as default or as `policy`. */
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { messageOf, RolloutError } from '../../core/errors.ts';
@@ -38,6 +39,9 @@ export type Policy = (request: PolicyRequest) => PolicyReply | Promise<PolicyRep
 export async function loadPolicy(nameOrFile: string): Promise<Policy> {
   const builtIn = builtInPolicies.get(nameOrFile);
   if (builtIn !== undefined) return builtIn;
+  // Node's own sentence for a missing file names the file that imports it, which says nothing to whoever mistyped a name.
+  if (!existsSync(nameOrFile))
+    throw refusal(`${nameOrFile} is neither a policy's name nor a file`, null);
   let module: { readonly default?: unknown; readonly policy?: unknown };
   try {
     module = (await import(pathToFileURL(path.resolve(nameOrFile)).href)) as typeof module;

@@ -185,6 +185,7 @@ describe('policies', () => {
         await assert.rejects(loadPolicy(path.join(dir, name)), (error) =>
           isRolloutError(error, 'CONFIG_INVALID'),
         );
+      await assert.rejects(loadPolicy('ecko'), /^RolloutError: ecko is neither .* nor a file$/);
     } finally {
       await rm(dir, { recursive: true, force: true });
     }
