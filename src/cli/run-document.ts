@@ -48,6 +48,7 @@ export function trialDocument(trial: TrialSummary): Record<string, unknown> {
       remedy: failure.remedy,
     },
     turns: trial.turns,
+    lacks_token_ids: trial.lacksTokenIds,
     tokens: {
       input: trial.tokens.input,
       cache: trial.tokens.cache,

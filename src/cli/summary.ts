@@ -3,6 +3,7 @@ import type { EvalGroup, JobOutcome, JobReport, TrialSummary } from '../app/run-
 import type { EvalCoverage, EvalStats } from '../wire/harbor/job-result.ts';
 import { plainText } from './plain-text.ts';
 import { counted, formatDuration, formatNumber } from './table.ts';
+import { noTokenIdsText } from './verdict-text.ts';
 import { trialTable } from './trial-table.ts';
 
 export interface SummaryOptions {
@@ -96,6 +97,7 @@ function closingLines(outcome: JobOutcome): string {
   return [
     `${countText(report)} in ${formatDuration(outcome.durationMs)} on ${environment.kind} (isolation: ${environment.isolation})`,
     ...tokens,
+    ...tokenIdsLine(report.trials),
     ...(report.notStarted > 0
       ? [
           `${counted(report.notStarted, 'trial')} not started: slipway jobs resume -p ${outcome.dir}`,
@@ -106,6 +108,15 @@ function closingLines(outcome: JobOutcome): string {
       : []),
     `results: ${outcome.dir}`,
   ].join('\n');
+}
+
+/** Whoever asked for ids to train on learns it here, not when the trainer starts. */
+function tokenIdsLine(trials: readonly TrialSummary[]): string[] {
+  const lacking = trials.filter(({ lacksTokenIds }) => lacksTokenIds).length;
+  if (lacking === 0) return [];
+  return [
+    `collect_rollout_details: ${noTokenIdsText} in ${lacking} of ${counted(trials.length, 'trial')}`,
+  ];
 }
 
 function countText({ result }: JobReport): string {

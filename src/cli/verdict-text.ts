@@ -2,6 +2,9 @@ import type { JobEvent, TrialSummary } from '../app/run-job.ts';
 import { plainText } from './plain-text.ts';
 import { counted, formatDuration, formatNumber } from './table.ts';
 
+/** Of trials that were asked for them. */
+export const noTokenIdsText = 'no token ids (does the engine give them?)';
+
 /** `reward 1`, `correctness 0.5, style 1` or the failure in one line. */
 export function verdictText({ rewards, failure }: TrialSummary): string {
   const channels = Object.entries(rewards ?? {}).map(

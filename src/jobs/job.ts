@@ -239,6 +239,7 @@ function unrecorded({ config, task }: PlannedTrial, error: RolloutError): TrialS
     },
     tokens: { input: null, cache: null, output: null, costUsd: null },
     turns: null,
+    lacksTokenIds: false,
     phaseTimes: {},
     startedAt: null,
   };

@@ -1,5 +1,6 @@
 /** A finished trial as statistics, tables and comparisons need it; made once from `result.json`, ours or Harbor's. */
 import { errorRegistry, type ErrorCode, type ErrorRow } from '../core/error-registry.ts';
+import { laxBoolean } from '../wire/harbor/lax.ts';
 import type { PhaseTimes } from '../wire/harbor/slipway-record.ts';
 import type { AgentResult, TrialResult } from '../wire/harbor/trial-result.ts';
 import type { RewardMap } from './metrics.ts';
@@ -38,6 +39,8 @@ export interface TrialSummary {
   readonly tokens: TokenTotals;
   /** Calls of a model that the agent took its next step from; null = it does not say. */
   readonly turns: number | null;
+  /** It was asked for token ids with log-probabilities (`collect_rollout_details`), the model was called, and there are none. */
+  readonly lacksTokenIds: boolean;
   readonly phaseTimes: PhaseTimes;
   readonly startedAt: string | null;
 }
@@ -64,6 +67,7 @@ export function summarize(result: TrialResult): TrialSummary {
     failure: failureOf(result),
     tokens: tokensOf(result),
     turns: sumKnown(agentResultsOf(result).map(turnsOf)),
+    lacksTokenIds: lacksTokenIds(result),
     phaseTimes: result.slipway?.phase_times ?? {},
     startedAt: result.started_at,
   };
@@ -136,6 +140,18 @@ function agentResultsOf(result: TrialResult): AgentResult[] {
 function turnsOf({ metadata }: AgentResult): number | null {
   const turns = metadata?.['n_episodes'];
   return typeof turns === 'number' && Number.isFinite(turns) ? turns : null;
+}
+
+/** An endpoint that knows nothing of ids leaves them out of an answer that is fine otherwise, so no call has failed. */
+function lacksTokenIds(result: TrialResult): boolean {
+  if (laxBoolean.safeParse(result.config.agent.kwargs['collect_rollout_details']).data !== true)
+    return false;
+  const parts = agentResultsOf(result);
+  const details = parts.flatMap(({ rollout_details }) => rollout_details ?? []);
+  const hasIds = details.some(
+    (detail) => typeof detail === 'object' && detail !== null && 'completion_token_ids' in detail,
+  );
+  return !hasIds && parts.some(({ n_output_tokens }) => (n_output_tokens ?? 0) > 0);
 }
 
 /** The sum of what is known; null when nothing is. */

@@ -14,6 +14,7 @@ function summary(changes: Partial<TrialSummary> = {}): TrialSummary {
     failure: null,
     tokens: { input: null, cache: null, output: null, costUsd: null },
     turns: null,
+    lacksTokenIds: false,
     phaseTimes: { boot_ms: 300, agent_setup_ms: 12, agent_ms: 61_000, total_ms: 70_000 },
     startedAt: null,
     ...changes,

@@ -15,6 +15,7 @@ function trial(trialName: string, rewards: RewardMap): TrialSummary {
     failure: null,
     tokens: { input: null, cache: null, output: null, costUsd: null },
     turns: null,
+    lacksTokenIds: false,
     phaseTimes: {},
     startedAt: null,
   };

@@ -8,7 +8,7 @@ import { phaseColumns, phaseTimesOf } from '../phase-times.ts';
 import { trialDocument } from '../run-document.ts';
 import { plainText } from '../plain-text.ts';
 import { counted, formatDuration, renderTable } from '../table.ts';
-import { shortVerdictText, verdictText } from '../verdict-text.ts';
+import { noTokenIdsText, shortVerdictText, verdictText } from '../verdict-text.ts';
 import { runAndReport } from './run.ts';
 
 type Run = (action: (scope: CommandScope) => Promise<number>) => Promise<void>;
@@ -117,12 +117,13 @@ async function show(scope: CommandScope, dir: string, isJson: boolean): Promise<
 }
 
 /** What the agent said of its use of a model; absent when it said nothing. */
-function usageLine({ turns, tokens }: TrialSummary): string[] {
+function usageLine({ turns, tokens, lacksTokenIds }: TrialSummary): string[] {
   const parts = [
     ...(turns === null ? [] : [counted(turns, 'turn')]),
     ...(tokens.input === null ? [] : [`${tokens.input} tokens in`]),
     ...(tokens.cache === null || tokens.cache === 0 ? [] : [`${tokens.cache} of them cached`]),
     ...(tokens.output === null ? [] : [`${tokens.output} tokens out`]),
+    ...(lacksTokenIds ? [noTokenIdsText] : []),
   ];
   return parts.length === 0 ? [] : [parts.join(', ')];
 }
