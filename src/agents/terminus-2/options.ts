@@ -146,7 +146,7 @@ export interface OptionProblem {
 
 function problemsOf(issue: z.core.$ZodIssue): OptionProblem[] {
   if (issue.code !== 'unrecognized_keys')
-    return [{ name: issue.path.join('.'), message: issue.message }];
+    return [{ name: issue.path.join('.'), message: issue.message.replace(/^Invalid input: /, '') }];
   const at = issue.path.map((part) => `${String(part)}.`).join('');
   const known = at === '' ? Object.keys(schema.shape) : ['raw_content', 'linear_history'];
   return issue.keys.map((key) => ({
