@@ -17,11 +17,16 @@ const overflowPhrases = [
 
 const keyRemedy = 'Give the key that the engine expects, usually as OPENAI_API_KEY.';
 
+const loadRemedy = 'Run fewer trials at once (-n), or give the engine more room.';
+
 /** For statuses that have one usual cause. */
 const remedies: Readonly<Record<number, string | undefined>> = {
   401: keyRemedy,
   403: keyRemedy,
   404: 'Check the address, which usually ends in /v1, and the name of the model.',
+  429: loadRemedy,
+  500: 'The log of the engine says why.',
+  503: loadRemedy,
 };
 
 export interface AnswerOrigin {
