@@ -1,5 +1,5 @@
 /** One plain line per thing that happened, for logs and pipes. */
-import type { JobEvent } from '../app/run-job.ts';
+import type { JobEvent, TrialSummary } from '../app/run-job.ts';
 import type { Display } from './progress-display.ts';
 import { counted, formatDuration } from './table.ts';
 import type { Terminal } from './terminal.ts';
@@ -9,6 +9,8 @@ export class ProgressLines implements Display {
   readonly #terminal: Terminal;
   #total = 0;
   #settled = 0;
+  /** The same mistake strikes every trial of a job: what to do about it is said once here and again in the summary. */
+  readonly #remedies = new Set<string>();
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
@@ -31,9 +33,19 @@ export class ProgressLines implements Display {
       const ms = summary.phaseTimes.total_ms;
       const time = ms === undefined ? '' : ` (${formatDuration(ms)})`;
       this.note(
-        `${this.#settled}/${this.#total} ${summary.trialName}${time}: ${verdictText(summary)}`,
+        `${this.#settled}/${this.#total} ${summary.trialName}${time}: ${this.#verdict(summary)}`,
       );
     }
+  }
+
+  #verdict(summary: TrialSummary): string {
+    const { failure } = summary;
+    const remedy = failure?.remedy ?? null;
+    if (failure === null || remedy === null) return verdictText(summary);
+    if (this.#remedies.has(remedy))
+      return verdictText({ ...summary, failure: { ...failure, remedy: null } });
+    this.#remedies.add(remedy);
+    return verdictText(summary);
   }
 
   note(text: string): void {
