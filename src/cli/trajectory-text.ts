@@ -1,8 +1,12 @@
 import type { StepView } from '../app/trajectories.ts';
 import { plainText } from './plain-text.ts';
+import { counted } from './table.ts';
 
 /** More of a text is cut: a trajectory is looked over, and the file has it all. */
 const most = { messageLines: 20, resultLines: 8, lineLength: 160 };
+
+/** Two of them in a row, or more. */
+const emptyLines = /(?:\r?\n[ \t]*){2,}\r?\n/g;
 
 /** Prints a trajectory as its parts come, and the totals behind them. */
 export class TrajectoryText {
@@ -35,7 +39,9 @@ export class TrajectoryText {
     const { prompt, completion, promptIds, sampledIds } = this.#sums;
     const ids = promptIds + sampledIds > 0 ? `, ids: ${promptIds} in, ${sampledIds} out` : '';
     const lost = this.#untrainable > 0 ? `, ${this.#untrainable} not trainable` : '';
-    this.#print(`\n${this.#steps} steps${lost}; tokens: ${prompt} in, ${completion} out${ids}`);
+    this.#print(
+      `\n${counted(this.#steps, 'step')}${lost}; tokens: ${prompt} in, ${completion} out${ids}`,
+    );
     for (const name of ['final_metrics', 'continued_trajectory_ref', 'notes'])
       if (this.#fields.get(name) != null)
         this.#print(`${name}: ${cut(JSON.stringify(this.#fields.get(name)))}`);
@@ -97,10 +103,11 @@ function block(
   { mark, lines }: { readonly mark: string; readonly lines: number },
 ): readonly string[] {
   if (text === '') return [];
-  const all = text.trimEnd().split(/\r?\n/);
+  // Most rows of a terminal's screen are empty; they would take the place of what it says.
+  const all = text.trimEnd().replace(emptyLines, '\n\n').split(/\r?\n/);
   const shown = all.slice(0, lines).map((line) => mark + cut(line));
   const rest = all.length - shown.length;
-  return rest === 0 ? shown : [...shown, `${mark}… ${rest} more lines`];
+  return rest === 0 ? shown : [...shown, `${mark}… ${counted(rest, 'more line')}`];
 }
 
 function cut(line: string): string {

@@ -214,6 +214,16 @@ ${'  < line\n'.repeat(8)}  < … 22 more lines
     assert.equal((await trajectory(['validate', left])).exitCode, 0);
   });
 
+  it('shows the text behind the empty rows of a screen', async () => {
+    const screen = `$ ls\n${' \n'.repeat(38)}\nAre you sure?\n\n`;
+    const file = await written(
+      'screen.json',
+      JSON.stringify({ steps: [{ step_id: 1, source: 'user', message: screen }] }),
+    );
+    const { stdout } = await trajectory(['show', file]);
+    assert.match(stdout, /\n {4}\$ ls\n {4}\n {4}Are you sure\?\n\n1 step;/);
+  });
+
   it('refuses what is no trajectory, and a range that is none', async () => {
     const other = await written('other.json', '{"a":1}');
     const cut = await written('cut.json', '{"steps":[{"step_id":1}');
