@@ -100,6 +100,9 @@ export function transportError(error: unknown, at: AnswerOrigin): RolloutError {
     {
       ...at,
       cause: error,
+      remedy: code.startsWith('ERR_SSL_')
+        ? 'Check whether the address has to begin with http:// or https://.'
+        : 'See whether the engine still runs, and correct its address if it is another one.',
     },
   );
 }
@@ -147,5 +150,7 @@ function excerpt(body: string): string {
 
 function transportReason(error: unknown): string {
   const code = textOf((error as { code?: unknown } | null)?.code);
+  // OpenSSL's message is a path of its own sources, and what the code says already.
+  if (code?.startsWith('ERR_SSL_') === true) return code;
   return code === null ? messageOf(error) : `${code}, ${messageOf(error)}`;
 }

@@ -42,9 +42,11 @@ describe('a status of an engine', () => {
       assert.match(error.message, new RegExp(`${status}.*http://engine/v1 \\(request r7\\)$`));
     });
 
-  it('says what a user can do about a refused key and an address that knows no such route', () => {
+  it('says what a user can do about statuses that have one usual cause', () => {
     assert.match(statusError({ status: 401, body: '' }, at).remedy ?? '', /OPENAI_API_KEY/);
     assert.match(statusError({ status: 404, body: '' }, at).remedy ?? '', /\/v1.*model/);
+    assert.match(statusError({ status: 429, body: '' }, at).remedy ?? '', /fewer trials.*-n/);
+    assert.match(statusError({ status: 500, body: '' }, at).remedy ?? '', /log of the engine/);
     assert.equal(statusError({ status: 400, body: '' }, at).remedy, null);
   });
 
@@ -89,4 +91,12 @@ describe('a failure of the transport', () => {
       const error = transportError(Object.assign(new Error('went wrong'), { code }), at);
       assert.equal(error.code, expected);
     });
+
+  it('of TLS is named by its code, without OpenSSL’s sentence, and with what may be wrong', () => {
+    const code = 'ERR_SSL_WRONG_VERSION_NUMBER';
+    const error = transportError(Object.assign(new Error('40FD:error:0A00:c:77:\n'), { code }), at);
+    assert.match(error.message, /\(ERR_SSL_WRONG_VERSION_NUMBER\): http:\/\/engine\/v1/);
+    assert.match(error.remedy ?? '', /http:\/\/ or https:\/\//);
+    assert.match(transportError(new Error('gone'), at).remedy ?? '', /still runs/);
+  });
 });
