@@ -18,7 +18,7 @@ export async function* eventDocuments(
   for await (const bytes of body) {
     parser.feed(decoder.decode(bytes));
     heldBytes = waiting.length === 0 ? heldBytes + bytes.length : 0;
-    if (heldBytes > maxBytes) throw tooLong('an event', at);
+    if (heldBytes > maxBytes) throw endless('an event', at);
     for (const text of waiting.splice(0)) {
       if (text.trim() === '[DONE]') return;
       yield parseJson(text, at);
@@ -37,7 +37,7 @@ export async function wholeText(
   let heldBytes = 0;
   for await (const bytes of body) {
     heldBytes += bytes.length;
-    if (heldBytes > maxBytes) throw tooLong('the answer', at);
+    if (heldBytes > maxBytes) throw endless('the answer', at);
     text += decoder.decode(bytes);
   }
   return text + decoder.end();
@@ -54,6 +54,7 @@ export function parseJson(text: string, at: AnswerOrigin): unknown {
   }
 }
 
-function tooLong(what: string, at: AnswerOrigin): Error {
+/** ENGINE_RESPONSE_INVALID for what goes on longer than anything an engine has to say. */
+export function endless(what: string, at: AnswerOrigin): Error {
   return engineError('ENGINE_RESPONSE_INVALID', `${what} does not end`, at);
 }

@@ -6,9 +6,12 @@ import type { Dispatcher } from 'undici';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { ModelCall, ModelPart } from '../model-call.ts';
 import { brokenError, engineError, type AnswerOrigin } from './answer-error.ts';
-import { eventDocuments, parseJson, wholeText } from './event-stream.ts';
+import { endless, eventDocuments, parseJson, wholeText } from './event-stream.ts';
 
 const drainMs = 1_000;
+
+/** All that a stream says is kept until its end; no context is as long as this, in characters and eight for each id. */
+const maxStreamed = 32 * 1024 * 1024;
 
 /** Turns the documents of an answer into parts, the `end` last; throws for what is not the dialect. */
 export interface AnswerReader {
@@ -124,8 +127,13 @@ export class RunningCall implements ModelCall {
       yield* reader.whole(parseJson(text, at));
       return;
     }
+    let weight = 0;
     for await (const document of eventDocuments(this.#pieces(answer), at))
-      yield* reader.event(document);
+      for (const part of reader.event(document)) {
+        weight += weightOf(part);
+        if (weight > maxStreamed) throw endless('the answer', at);
+        yield part;
+      }
     const last = reader.end();
     if (last === null)
       throw engineError('ENGINE_STREAM_BROKEN', 'the stream ended before the answer', at);
@@ -168,5 +176,21 @@ export class RunningCall implements ModelCall {
   #stopWatching(): void {
     if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
     this.#stallTimer = null;
+  }
+}
+
+function weightOf(part: ModelPart): number {
+  switch (part.type) {
+    case 'text-delta':
+    case 'reasoning-delta':
+      return part.text.length;
+    case 'tool-call-delta':
+      return part.arguments.length;
+    case 'tokens-delta':
+      return 8 * part.ids.length;
+    case 'tool-call-start':
+    case 'tool-call-end':
+    case 'end':
+      return 64;
   }
 }

@@ -51,6 +51,18 @@ describe('a stream', () => {
       (_, response) => sendEvents(response, [chunk('Hi'), { error: { code: 503, message: 'x' } }]),
       'ENGINE_OVERLOADED',
     ],
+    [
+      'that does not end',
+      async (_, response) => {
+        const more = chunk('x'.repeat(1024 * 1024));
+        for (let sent = 0; sent < 100 && !response.destroyed; sent += 1) {
+          sendEvents(response, [more]);
+          await new Promise(setImmediate);
+        }
+        sendEvents(response, [last, '[DONE]']);
+      },
+      'ENGINE_RESPONSE_INVALID',
+    ],
   ];
   for (const [what, answer, code] of rows)
     it(`${what} is ${code}, and its connection is closed`, async () => {
