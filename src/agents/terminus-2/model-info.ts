@@ -42,7 +42,7 @@ export function modelInfoProblems(
     problems.push({
       name: 'model_info',
       message: `a hosted_vllm model needs ${missing.join(', ')}`,
-      remedy: 'Give --ak model_info={"max_input_tokens": 32768, …} with these fields, or use openai/NAME, which needs none.',
+      remedy: `Give --ak 'model_info={"max_input_tokens": 32768, …}' with these fields, or use openai/NAME, which needs none.`,
     });
   return problems;
 }

@@ -152,5 +152,6 @@ function transportReason(error: unknown): string {
   const code = textOf((error as { code?: unknown } | null)?.code);
   // OpenSSL's message is a path of its own sources, and what the code says already.
   if (code?.startsWith('ERR_SSL_') === true) return code;
-  return code === null ? messageOf(error) : `${code}, ${messageOf(error)}`;
+  const message = messageOf(error);
+  return code === null || message.includes(code) ? message : `${code}, ${message}`;
 }
