@@ -37,7 +37,7 @@ export function warningsPrompt(parts: {
 
 /** Asked once; the task ends when the next reply says the same. */
 export function completionQuestion(format: ReplyFormat, output: string): string {
-  return `The terminal now:\n${output}\n\nIs the task really complete? Once you confirm, your work is graded as it stands and nothing can be changed any more. To confirm, write ${completions[format]} once more; otherwise go on working.`;
+  return `${output}\n\nIs the task really complete? Once you confirm, your work is graded as it stands and nothing can be changed any more. To confirm, write ${completions[format]} once more; otherwise go on working.`;
 }
 
 /** `maxTokens`: what the model may write in one reply; null = unknown. */

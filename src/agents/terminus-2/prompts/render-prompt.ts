@@ -16,7 +16,7 @@ export function renderPrompt(format: ReplyFormat, parts: PromptParts): string {
     typingRules(format),
     ...(parts.deadline === null ? [] : [timeLimit(parts.deadline, parts.now)]),
     `The task:\n${parts.instruction}`,
-    `The terminal now:\n${parts.terminalState}`,
+    parts.terminalState, // with a heading of its own
   ];
   return sections.join('\n\n');
 }
