@@ -107,7 +107,8 @@ export interface Agent {
   /** Installs what the agent needs. Called once, before the first run. Throws AGENT_SETUP_FAILED; a signal ends it with its reason. */
   setup(environment: AgentEnvironment, signal: AbortSignal): Promise<void>;
   /**
-   * Works on one instruction until done. When `signal` fires it stops waiting and rejects with the reason. Throws AGENT_EXIT_NONZERO
+   * Works on one instruction until done. When `signal` fires it stops waiting and rejects with the reason, or with what had kept it from working
+   * until then, such as a model that failed: a sample like that is not trained on. Throws AGENT_EXIT_NONZERO
    * when the agent's program failed (verification still runs), any other error ends the trial unverified.
    */
   run(run: AgentRun, signal: AbortSignal): Promise<void>;

@@ -44,13 +44,15 @@ function typeProblems({ result, limitMs }: Evidence): string[] {
   return problems;
 }
 
-function rewardProblems({ result, rewardFile, answer }: Evidence): string[] {
+function rewardProblems({ result, rewardFile, answer, kept }: Evidence): string[] {
   const code = result.slipway?.failure?.code ?? null;
   const rewards = result.verifier_result?.rewards ?? null;
   const reward = rewards?.['reward'] ?? null;
   if (rewardFile === null) return reward === null ? [] : [`made up: reward ${reward}`];
   const right = answer?.trim() === 'yes' ? 1 : 0;
   const problems: string[] = [];
+  if (kept.length === 0 && result.slipway?.outcome.trainable === true)
+    problems.push('a sample to train on, without one reply of the model');
   if (code !== null && !verified.has(code)) problems.push(`verified after ${code}`);
   if (reward !== Number(rewardFile)) problems.push(`made up: reward ${reward}, not ${rewardFile}`);
   if (reward !== right) problems.push(`reward ${reward}, the answer deserves ${right}`);

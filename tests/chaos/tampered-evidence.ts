@@ -16,6 +16,7 @@ export function tampered(good: Evidence): ReadonlyMap<string, Evidence> {
     ['a reward that is not the written one', { ...good, rewardFile: '0.5\n' }],
     ['a reward that the answer does not deserve', { ...good, answer: 'no\n' }],
     ['an agent that ran on', { ...good, limitMs: -60_000 }],
+    ['a sample to train on, of a model that never answered', { ...good, kept: [] }],
     ['ids that were never sampled', { ...good, kept: spoiltSteps }],
     [
       'a failure that nobody typed',

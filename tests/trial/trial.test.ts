@@ -91,6 +91,25 @@ describe('a trial', () => {
     );
   });
 
+  test('whose agent ran out of time because its model failed is verified, and not trained on', async () => {
+    const result = await runTrial({
+      provider,
+      config: { agent: { override_timeout_sec: 0.6 } },
+      agent: {
+        run: async ({ environment }, signal) => {
+          await environment.exec({ command: solve }, signal);
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          throw new RolloutError('ENGINE_OVERLOADED', 'busy', { phase: 'model-call' });
+        },
+      },
+    });
+    assert.equal(result.exception_info?.exception_type, 'AgentTimeoutError');
+    assert.match(result.exception_info.exception_message, /longer than 0\.6 s .*ENGINE_OVERLOADED/);
+    assert.deepEqual(result.verifier_result, { rewards: { reward: 1 } });
+    const { cause, trainable, retryable } = result.slipway!.outcome;
+    assert.deepEqual([cause, trainable, retryable], ['AGENT_TIMEOUT', false, true]);
+  });
+
   test('whose agent exits with an error is verified; any other failure ends it unverified, logs saved', async () => {
     const failing = (code: 'AGENT_EXIT_NONZERO' | 'AGENT_FAILED') =>
       runTrial(

@@ -31,21 +31,28 @@ export interface QueryParts {
 export class ModelQueries {
   readonly #parts: QueryParts;
   readonly #isCacheMarked: boolean;
+  #hasAnswered = false;
 
   constructor(parts: QueryParts) {
     this.#parts = parts;
     this.#isCacheMarked = wantsCacheMarks(parts.options.modelName);
   }
 
-  /** Rejects with the typed failure of the last attempt, or with the signal's reason at once. */
+  /**
+   * Rejects with the typed failure of the last attempt. At once when the signal fires: with the failure that was to be tried again, with
+   * ENGINE_STALLED when no query was ever answered, else with the reason.
+   */
   async ask(messages: readonly ChatMessage[], signal: AbortSignal): Promise<ModelReply> {
     const { clock, logger } = this.#parts;
     const attempts = innerAttempts * outerAttempts;
+    let last: RolloutError | null = this.#hasAnswered ? null : neverAnswered();
     for (let attempt = 1; ; attempt += 1)
       try {
-        return await this.#askOnce(messages, signal);
+        const reply = await this.#askOnce(messages, signal);
+        this.#hasAnswered = true;
+        return reply;
       } catch (error) {
-        signal.throwIfAborted();
+        if (signal.aborted) throw last ?? signal.reason;
         if (attempt >= attempts || !isRetryable(error)) throw error;
         logger.log(
           'warn',
@@ -55,7 +62,10 @@ export class ModelQueries {
             problem: error.message,
           },
         );
-        await clock.sleep(this.#waitMs(attempt), signal);
+        last = error;
+        await clock.sleep(this.#waitMs(attempt), signal).catch(() => {
+          throw error;
+        });
       }
   }
 
@@ -93,6 +103,12 @@ export class ModelQueries {
 
 function isRetryable(error: unknown): error is RolloutError {
   return isRolloutError(error) && error.retryable;
+}
+
+function neverAnswered(): RolloutError {
+  return new RolloutError('ENGINE_STALLED', 'the model had not answered one call by then', {
+    phase: 'model-call',
+  });
 }
 
 /** Somebody ended the request at the engine: what was sampled is a piece of a reply, not a reply. */

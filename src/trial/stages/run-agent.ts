@@ -75,7 +75,7 @@ async function runWithLimit(run: RoundRun, signal: AbortSignal): Promise<void> {
   const limitMs = scope.child('run').remainingMs;
   const isLimited = Number.isFinite(limitMs);
   const deadline = isLimited ? new Date(run.parts.clock.now().getTime() + limitMs) : null;
-  using link = new LinkedAbort([signal], { ms: limitMs, reason: () => timedOut(limitMs) });
+  using link = new LinkedAbort([signal], { ms: limitMs, reason: () => timedOut(limitMs, null) });
   const begun = agent.run(
     {
       instruction: round.instruction,
@@ -99,27 +99,42 @@ async function runWithLimit(run: RoundRun, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (!link.signal.aborted)
       throw attribute(error, 'AGENT_FAILED', 'agent', `agent ${agent.name}`);
-    await grace(begun, scope, signal);
-    throw link.signal.reason;
+    const hindrance = await grace(begun, scope, signal);
+    throw hindrance === null || hindrance === link.signal.reason
+      ? link.signal.reason
+      : timedOut(limitMs, hindrance);
   }
 }
 
-/** Lets an agent that was told to stop write its last lines. */
-async function grace(begun: Promise<void>, scope: DeadlineScope, signal: AbortSignal) {
+/** Lets an agent that was told to stop write its last lines; answers the typed failure that it returned with. */
+async function grace(
+  begun: Promise<void>,
+  scope: DeadlineScope,
+  signal: AbortSignal,
+): Promise<RolloutError | null> {
   using link = new LinkedAbort([signal], {
     ms: scope.child('grace').remainingMs,
     reason: () => new Error('the agent did not return'),
   });
-  await raceAbort(begun, link.signal).catch(() => undefined);
+  const failure = await raceAbort(begun, link.signal).then(
+    () => null,
+    (error: unknown) => (isRolloutError(error) ? error : null),
+  );
   signal.throwIfAborted();
+  return failure;
 }
 
-function timedOut(limitMs: number): RolloutError {
+/** `hindrance` is what had kept the agent from working. */
+function timedOut(limitMs: number, hindrance: RolloutError | null): RolloutError {
   // What was left of the limit when the run began is a fraction of a millisecond less than the limit.
   const limitSec = Math.round(limitMs) / 1000;
-  return new RolloutError('AGENT_TIMEOUT', `the agent ran longer than ${limitSec} s`, {
+  const why = hindrance === null ? '' : ` (${hindrance.code}: ${hindrance.message})`;
+  return new RolloutError('AGENT_TIMEOUT', `the agent ran longer than ${limitSec} s${why}`, {
     phase: 'agent',
     field: 'agent.timeout_sec',
-    remedy: 'Raise agent.timeout_sec, --agent-timeout-multiplier or agent.override_timeout_sec.',
+    remedy:
+      hindrance?.remedy ??
+      'Raise agent.timeout_sec, --agent-timeout-multiplier or agent.override_timeout_sec.',
+    ...(hindrance !== null && { cause: hindrance, retryable: hindrance.retryable }),
   });
 }

@@ -105,9 +105,13 @@ describe('a query of the model', () => {
     assert.deepEqual(quick.slept.slice(0, 3), [1000, 1500, 0]);
   });
 
-  test('ends at the signal, in a call and in a wait, with its reason', async () => {
-    const scripts: readonly Script[] = [() => silence, () => failure('ENGINE_UNAVAILABLE')];
-    for (const script of scripts) {
+  const stops: readonly (readonly [title: string, Script, expected: ErrorCode | null])[] = [
+    ['in the first call, as a model that never answered', () => silence, 'ENGINE_STALLED'],
+    ['in a wait, with the failure', () => failure('ENGINE_UNAVAILABLE'), 'ENGINE_UNAVAILABLE'],
+    ['in a later call, with its reason', (_, call) => (call === 0 ? 'hello' : silence), null],
+  ];
+  for (const [title, script, expected] of stops)
+    test(`ends at the signal, ${title}`, async () => {
       const controller = new AbortController();
       const clock: Clock = {
         now: () => new Date(0),
@@ -118,13 +122,15 @@ describe('a query of the model', () => {
           }),
       };
       const { engine, queries } = queriesOf(script, { clock });
+      if (expected === null) await queries.ask([], never);
       const asked = queries.ask([], controller.signal);
       const reason = new Error('enough');
       setImmediate(() => controller.abort(reason));
-      await assert.rejects(asked, reason);
-      assert.equal(engine.calls.length, 1);
-    }
-  });
+      await assert.rejects(asked, (error) =>
+        expected === null ? error === reason : isRolloutError(error, expected),
+      );
+      assert.equal(engine.calls.length, expected === null ? 2 : 1);
+    });
 
   test('that the engine aborted is no reply and is sent again', async () => {
     const { engine, queries } = queriesOf((_, call) =>
