@@ -8,6 +8,7 @@ import { connect } from 'node:net';
 import { messageOf, RolloutError } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
 import { SingleFlight } from '../core/single-flight.ts';
+import { changedEngine } from '../engines/changed-engine.ts';
 import type { Engine, EngineOpener } from '../engines/engine.ts';
 
 const knockLimitMs = 5_000;
@@ -87,18 +88,7 @@ function unreachable(url: URL, why: string, cause: unknown): RolloutError {
 
 /** The same engine; `gone` is told when it has been closed or destroyed. */
 function watched(engine: Engine, gone: () => void): Engine {
-  return {
-    kind: engine.kind,
-    url: engine.url,
-    capabilities: engine.capabilities,
-    generate: (request, signal) => engine.generate(request, signal),
-    abort: (requestId, signal) => engine.abort(requestId, signal),
-    abortAll: (signal) => engine.abortAll(signal),
-    pause: (mode, signal) => engine.pause(mode, signal),
-    continue: (signal) => engine.continue(signal),
-    health: (signal) => engine.health(signal),
-    load: (signal) => engine.load(signal),
-    tokenize: (text, signal) => engine.tokenize(text, signal),
+  return changedEngine(engine, {
     close: async () => {
       await engine.close();
       gone();
@@ -107,5 +97,5 @@ function watched(engine: Engine, gone: () => void): Engine {
       await engine.destroy(reason);
       gone();
     },
-  };
+  });
 }

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { RolloutError } from '../../src/core/errors.ts';
 import { never } from '../../src/core/linked-abort.ts';
+import { changedEngine } from '../../src/engines/changed-engine.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import type { ModelCall, ModelPart, ModelResult } from '../../src/engines/model-call.ts';
 import type { EngineAdapter } from './engine/adapter.ts';
@@ -15,26 +16,6 @@ import { engineCases } from './engine/cases/all.ts';
 import { EngineProcess } from './engine/engine-process.ts';
 
 type Break = (engine: Engine) => Partial<Engine>;
-
-/** An engine that does what `engine` does, but for `changes`. */
-function changed(engine: Engine, changes: Partial<Engine>): Engine {
-  return {
-    kind: engine.kind,
-    url: engine.url,
-    capabilities: engine.capabilities,
-    generate: (request, signal) => engine.generate(request, signal),
-    abort: (id, signal) => engine.abort(id, signal),
-    abortAll: (signal) => engine.abortAll(signal),
-    pause: (mode, signal) => engine.pause(mode, signal),
-    continue: (signal) => engine.continue(signal),
-    health: (signal) => engine.health(signal),
-    load: (signal) => engine.load(signal),
-    tokenize: (text, signal) => engine.tokenize(text, signal),
-    close: () => engine.close(),
-    destroy: (reason) => engine.destroy(reason),
-    ...changes,
-  };
-}
 
 async function* mapped(
   call: ModelCall,
@@ -169,7 +150,7 @@ describe('negative controls of the engine suite', { concurrency: 1 }, () => {
   for (const [what, caseIds, breaking] of rows)
     for (const id of caseIds)
       test(`${what} fails ${id}`, async () => {
-        const wrap = (engine: Engine): Engine => changed(engine, breaking(engine));
+        const wrap = (engine: Engine): Engine => changedEngine(engine, breaking(engine));
         assert.equal(await outcome(id, { ...adapter, wrap }), 'failed');
         assert.equal(await outcome(id, adapter), 'passed');
       });

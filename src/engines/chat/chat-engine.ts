@@ -3,16 +3,15 @@
  * capabilities say what a caller may hope for, and a result says null where it did not come.
  */
 import type {
-  Engine,
   EngineCapabilities,
   EngineHealth,
-  EngineLoad,
   EngineOptions,
   GenerateRequest,
 } from '../engine.ts';
 import type { ModelCall } from '../model-call.ts';
 import { ChatReader } from '../shared/chat-reader.ts';
 import { chatBody, sglextFields } from '../shared/chat-request.ts';
+import { DialectEngine } from '../shared/dialect-engine.ts';
 import { EngineClient } from '../shared/engine-client.ts';
 import { healthOr, modelListHealth } from '../shared/health.ts';
 
@@ -29,21 +28,16 @@ const capabilities: EngineCapabilities = {
   load: false,
 };
 
-export class ChatEngine implements Engine {
-  readonly kind = 'chat';
-  readonly capabilities = capabilities;
-  readonly #client: EngineClient;
+export class ChatEngine extends DialectEngine {
+  override readonly kind = 'chat';
+  override readonly capabilities = capabilities;
 
   constructor(options: EngineOptions) {
-    this.#client = new EngineClient(options, { abortNotice: null });
+    super(new EngineClient(options, { abortNotice: null }));
   }
 
-  get url(): string {
-    return this.#client.http.endpoint.url;
-  }
-
-  async generate(request: GenerateRequest, signal: AbortSignal): Promise<ModelCall> {
-    const client = this.#client;
+  override async generate(request: GenerateRequest, signal: AbortSignal): Promise<ModelCall> {
+    const client = this.client;
     if (request.input.kind === 'tokens') throw client.unsupported('tokenInput');
     return await client.generate(
       request,
@@ -57,41 +51,9 @@ export class ChatEngine implements Engine {
     );
   }
 
-  abort(): Promise<void> {
-    return this.#client.refuse('abortById');
-  }
-
-  abortAll(): Promise<void> {
-    return this.#client.refuse('abortAll');
-  }
-
-  pause(): Promise<void> {
-    return this.#client.refuse('pause');
-  }
-
-  continue(): Promise<void> {
-    return this.#client.refuse('pause');
-  }
-
-  async health(signal: AbortSignal): Promise<EngineHealth> {
-    const client = this.#client;
+  override async health(signal: AbortSignal): Promise<EngineHealth> {
+    const client = this.client;
     // The list of models is the one route besides the completions that nearly all hosts have; one without it still lives when it says so.
     return await healthOr(() => modelListHealth(client, '/models', signal), { client, signal });
-  }
-
-  load(): Promise<EngineLoad> {
-    return this.#client.refuse('load');
-  }
-
-  tokenize(): Promise<readonly number[]> {
-    return this.#client.refuse('tokenize');
-  }
-
-  async close(): Promise<void> {
-    await this.#client.close();
-  }
-
-  async destroy(reason: Error): Promise<void> {
-    await this.#client.destroy(reason);
   }
 }

@@ -1,6 +1,5 @@
 /** SGLang: token ids go through `/generate`, messages through its chat completions; both take the request's id for `/abort_request`. */
 import type {
-  Engine,
   EngineCapabilities,
   EngineHealth,
   EngineLoad,
@@ -11,6 +10,7 @@ import type {
 import type { ModelCall } from '../model-call.ts';
 import { ChatReader } from '../shared/chat-reader.ts';
 import { chatBody } from '../shared/chat-request.ts';
+import { DialectEngine } from '../shared/dialect-engine.ts';
 import { EngineClient } from '../shared/engine-client.ts';
 import { healthOr, unhealthy } from '../shared/health.ts';
 import { recordOf, textOf, type JsonRecord } from '../shared/json.ts';
@@ -32,28 +32,25 @@ const capabilities: EngineCapabilities = {
   load: true,
 };
 
-export class SglangEngine implements Engine {
-  readonly kind = 'sglang';
-  readonly capabilities = capabilities;
-  readonly #client: EngineClient;
+export class SglangEngine extends DialectEngine {
+  override readonly kind = 'sglang';
+  override readonly capabilities = capabilities;
 
   constructor(options: EngineOptions) {
-    this.#client = new EngineClient(options, {
-      abortNotice: (requestId) => ({
-        method: 'POST',
-        path: '/abort_request',
-        body: { rid: requestId },
+    super(
+      new EngineClient(options, {
+        abortNotice: (requestId) => ({
+          method: 'POST',
+          path: '/abort_request',
+          body: { rid: requestId },
+        }),
       }),
-    });
+    );
   }
 
-  get url(): string {
-    return this.#client.http.endpoint.url;
-  }
-
-  async generate(request: GenerateRequest, signal: AbortSignal): Promise<ModelCall> {
+  override async generate(request: GenerateRequest, signal: AbortSignal): Promise<ModelCall> {
     const { input } = request;
-    const at = this.#client.http.origin(request.requestId);
+    const at = this.client.http.origin(request.requestId);
     const generation =
       input.kind === 'tokens'
         ? {
@@ -66,27 +63,27 @@ export class SglangEngine implements Engine {
             body: chatBody(request, input, chatFields(request)),
             reader: new ChatReader(request, at),
           };
-    return await this.#client.generate(request, generation, signal);
+    return await this.client.generate(request, generation, signal);
   }
 
-  async abort(requestId: string, signal: AbortSignal): Promise<void> {
+  override async abort(requestId: string, signal: AbortSignal): Promise<void> {
     await this.#post('/abort_request', { rid: requestId }, signal);
   }
 
-  async abortAll(signal: AbortSignal): Promise<void> {
+  override async abortAll(signal: AbortSignal): Promise<void> {
     await this.#post('/abort_request', { abort_all: true }, signal);
   }
 
-  async pause(mode: PauseMode, signal: AbortSignal): Promise<void> {
+  override async pause(mode: PauseMode, signal: AbortSignal): Promise<void> {
     await this.#post('/pause_generation', { mode }, signal);
   }
 
-  async continue(signal: AbortSignal): Promise<void> {
+  override async continue(signal: AbortSignal): Promise<void> {
     await this.#post('/continue_generation', {}, signal);
   }
 
-  async health(signal: AbortSignal): Promise<EngineHealth> {
-    const client = this.#client;
+  override async health(signal: AbortSignal): Promise<EngineHealth> {
+    const client = this.client;
     return await healthOr(
       async () => {
         const { status } = await client.http.probe({ method: 'GET', path: '/health' }, signal);
@@ -106,8 +103,8 @@ export class SglangEngine implements Engine {
     );
   }
 
-  async load(signal: AbortSignal): Promise<EngineLoad> {
-    const { http } = this.#client;
+  override async load(signal: AbortSignal): Promise<EngineLoad> {
+    const { http } = this.client;
     const path = '/v1/loads?include=core';
     const present = await http.probe({ method: 'GET', path }, signal);
     const load =
@@ -115,29 +112,21 @@ export class SglangEngine implements Engine {
         ? loadOfGetLoad(await http.controlJson({ method: 'GET', path: '/get_load' }, signal))
         : loadOfLoads(http.accepted(present));
     if (load !== null) return load;
-    throw this.#client.error('ENGINE_RESPONSE_INVALID', 'the load is not told as SGLang tells it');
+    throw this.client.error('ENGINE_RESPONSE_INVALID', 'the load is not told as SGLang tells it');
   }
 
-  async tokenize(text: string, signal: AbortSignal): Promise<readonly number[]> {
-    return await askTokens(this.#client, text, signal);
-  }
-
-  async close(): Promise<void> {
-    await this.#client.close();
-  }
-
-  async destroy(reason: Error): Promise<void> {
-    await this.#client.destroy(reason);
+  override async tokenize(text: string, signal: AbortSignal): Promise<readonly number[]> {
+    return await askTokens(this.client, text, signal);
   }
 
   async #post(path: string, body: JsonRecord, signal: AbortSignal): Promise<void> {
-    this.#client.refuseWhenOver();
-    await this.#client.http.control({ method: 'POST', path, body }, signal);
+    this.client.refuseWhenOver();
+    await this.client.http.control({ method: 'POST', path, body }, signal);
   }
 
   /** null = the route is missing. */
   async #ask(path: string, signal: AbortSignal): Promise<JsonRecord | null> {
-    const { http } = this.#client;
+    const { http } = this.client;
     const answer = await http.probe({ method: 'GET', path }, signal);
     return answer.status === 404 ? null : recordOf(http.accepted(answer));
   }

@@ -4,7 +4,6 @@
  * development mode only.
  */
 import type {
-  Engine,
   EngineCapabilities,
   EngineHealth,
   EngineLoad,
@@ -14,6 +13,7 @@ import type {
 import type { ModelCall } from '../model-call.ts';
 import { ChatReader } from '../shared/chat-reader.ts';
 import { chatBody } from '../shared/chat-request.ts';
+import { DialectEngine } from '../shared/dialect-engine.ts';
 import { EngineClient } from '../shared/engine-client.ts';
 import { healthOr, onlyModel, unhealthy } from '../shared/health.ts';
 import { askTokens } from '../shared/tokenize.ts';
@@ -33,21 +33,16 @@ const capabilities: EngineCapabilities = {
   load: true,
 };
 
-export class VllmEngine implements Engine {
-  readonly kind = 'vllm';
-  readonly capabilities = capabilities;
-  readonly #client: EngineClient;
+export class VllmEngine extends DialectEngine {
+  override readonly kind = 'vllm';
+  override readonly capabilities = capabilities;
 
   constructor(options: EngineOptions) {
-    this.#client = new EngineClient(options, { abortNotice: null });
+    super(new EngineClient(options, { abortNotice: null }));
   }
 
-  get url(): string {
-    return this.#client.http.endpoint.url;
-  }
-
-  async generate(request: GenerateRequest, signal: AbortSignal): Promise<ModelCall> {
-    const client = this.#client;
+  override async generate(request: GenerateRequest, signal: AbortSignal): Promise<ModelCall> {
+    const client = this.client;
     const { input } = request;
     const at = client.http.origin(request.requestId);
     const generation =
@@ -65,25 +60,13 @@ export class VllmEngine implements Engine {
     return await client.generate(request, generation, signal);
   }
 
-  abort(requestId: string): Promise<void> {
-    this.#client.abortOwn(requestId);
+  override abort(requestId: string): Promise<void> {
+    this.client.abortOwn(requestId);
     return Promise.resolve();
   }
 
-  abortAll(): Promise<void> {
-    return this.#client.refuse('abortAll');
-  }
-
-  pause(): Promise<void> {
-    return this.#client.refuse('pause');
-  }
-
-  continue(): Promise<void> {
-    return this.#client.refuse('pause');
-  }
-
-  async health(signal: AbortSignal): Promise<EngineHealth> {
-    const client = this.#client;
+  override async health(signal: AbortSignal): Promise<EngineHealth> {
+    const client = this.client;
     return await healthOr(
       async () => {
         const { status } = await client.http.probe({ method: 'GET', path: '/health' }, signal);
@@ -95,23 +78,15 @@ export class VllmEngine implements Engine {
     );
   }
 
-  async load(signal: AbortSignal): Promise<EngineLoad> {
-    const { http } = this.#client;
+  override async load(signal: AbortSignal): Promise<EngineLoad> {
+    const { http } = this.client;
     const load = loadOfMetrics(await http.control({ method: 'GET', path: '/metrics' }, signal));
     if (load === null)
-      throw this.#client.error('ENGINE_RESPONSE_INVALID', 'the metrics are not those of vLLM');
+      throw this.client.error('ENGINE_RESPONSE_INVALID', 'the metrics are not those of vLLM');
     return load;
   }
 
-  async tokenize(text: string, signal: AbortSignal): Promise<readonly number[]> {
-    return await askTokens(this.#client, text, signal);
-  }
-
-  async close(): Promise<void> {
-    await this.#client.close();
-  }
-
-  async destroy(reason: Error): Promise<void> {
-    await this.#client.destroy(reason);
+  override async tokenize(text: string, signal: AbortSignal): Promise<readonly number[]> {
+    return await askTokens(this.client, text, signal);
   }
 }
