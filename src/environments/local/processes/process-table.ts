@@ -10,6 +10,8 @@ export interface ProcessRow {
   readonly startTime: string;
   /** Ended, but not yet collected by its parent. */
   readonly isEnded: boolean;
+  /** By a signal or by its tracer. */
+  readonly isStopped: boolean;
 }
 
 /** `PID:START`. */
@@ -35,6 +37,7 @@ export function readProcess(pid: number): ProcessRow | null {
     session: number(3),
     startTime: fields[19] ?? '',
     isEnded: fields[0] === 'Z' || fields[0] === 'X' || fields[0] === 'x',
+    isStopped: fields[0] === 'T' || fields[0] === 't',
   };
 }
 
