@@ -52,7 +52,7 @@ export const layers = {
 };
 
 /** Folders that hold one adapter per sub-folder: siblings never import each other, only `registry.ts` names them. */
-export const adapterFolders = ['environments', 'agents', 'engines', 'store'];
+export const adapterFolders = ['environments', 'agents', 'engines', 'store', 'backends'];
 
 /** Sub-folders of an adapter folder that are shared pieces, not adapters. */
 export const sharedParts = {
@@ -60,4 +60,5 @@ export const sharedParts = {
   agents: [],
   engines: ['shared', 'server'],
   store: [],
+  backends: ['shared'],
 };

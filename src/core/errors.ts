@@ -2,7 +2,7 @@ import { errorRegistry, type ErrorCode } from './error-registry.ts';
 
 export type { ErrorCode } from './error-registry.ts';
 
-/** Where in the life of a trial an error arose. */
+/** Where in the life of a trial, or of the rollout around it, an error arose. */
 export type Phase =
   | 'config'
   | 'resolve'
@@ -14,7 +14,9 @@ export type Phase =
   | 'agent-stop'
   | 'collect'
   | 'verifier'
-  | 'cleanup';
+  | 'cleanup'
+  | 'callback'
+  | 'server';
 
 export interface RolloutErrorOptions {
   readonly phase: Phase;

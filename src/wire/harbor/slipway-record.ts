@@ -19,6 +19,8 @@ const phases = [
   'collect',
   'verifier',
   'cleanup',
+  'callback',
+  'server',
 ] as const satisfies readonly Phase[];
 
 const codes = Object.keys(errorRegistry) as [ErrorCode, ...ErrorCode[]];

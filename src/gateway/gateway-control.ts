@@ -1,0 +1,29 @@
+/**
+ * The gateway as others see it: it gives every rollout a key and an address of ours, so that the upstream's key never enters a sandbox and an abort can
+ * refuse calls. The process that holds a key holds its calls.
+ */
+import type { ModelRoute } from '../wire/rollout/model-route.ts';
+import type { RouteActivity } from '../wire/rollout/route-activity.ts';
+
+export interface RouteRequest {
+  readonly rolloutId: string;
+  /** What `/chat/completions` is appended to; opaque, kept byte for byte. Never empty. */
+  readonly upstreamUrl: string;
+  /** null = no authorisation header upstream. */
+  readonly upstreamKey: string | null;
+}
+
+export interface RouteAbort {
+  readonly callsEnded: number;
+}
+
+export interface GatewayControl {
+  /** Makes a fresh key. One live route per rollout: a second registration replaces and kills the first. */
+  register(request: RouteRequest): Promise<ModelRoute>;
+  /** The key is dead from now on; running calls finish unless `abort`. Idempotent. */
+  revoke(rolloutId: string): Promise<void>;
+  /** Refuses new calls and ends running ones here and upstream; resolves when they are gone, at most 1 s. Idempotent. */
+  abort(rolloutId: string): Promise<RouteAbort>;
+  /** null = no live route. */
+  activity(rolloutId: string): RouteActivity | null;
+}

@@ -1,0 +1,21 @@
+/** What a rollout's model calls do at this moment. */
+export interface RouteActivity {
+  readonly callsRunning: number;
+  readonly callsDone: number;
+  /** Of the call that has waited longest for its next byte; null = none runs. */
+  readonly waiting: {
+    readonly since: Date;
+    /** Bytes of the answer that came; 0 = silent so far. */
+    readonly bytes: number;
+    readonly lastByteAt: Date | null;
+  } | null;
+  readonly lastCallEndedAt: Date | null;
+  /** The latest answer that was no success, since the latest success: status and what it said (without secrets); status null = no connection. */
+  readonly refusal: {
+    readonly status: number | null;
+    readonly message: string;
+    readonly at: Date;
+    /** In a row. */
+    readonly count: number;
+  } | null;
+}
