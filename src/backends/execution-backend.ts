@@ -6,6 +6,7 @@
 import type { CallbackStatus, ErrorCategory, Sample } from '../wire/rollout/callback-payloads.ts';
 import type { KeptFile } from '../wire/rollout/kept-file.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
+import type { ProcessView } from '../wire/rollout/process-view.ts';
 import type { RolloutProgress } from '../wire/rollout/progress.ts';
 import type { Outcome } from '../wire/outcome.ts';
 
@@ -76,6 +77,16 @@ export interface Execution {
   abort(reason: Error): Promise<AbortReceipt>;
 }
 
+/** A look at a live rollout from outside, for the hang finder. */
+export interface ExecutionProbe {
+  /** Sandboxes that are up, newest last. */
+  readonly sandboxes: readonly {
+    readonly name: string;
+    /** null = they cannot be looked at. */
+    readonly processes: readonly ProcessView[] | null;
+  }[];
+}
+
 export interface ExecutionBackend {
   /** `null`, `local`, `native`. */
   readonly kind: string;
@@ -87,6 +98,8 @@ export interface ExecutionBackend {
   start(signal: AbortSignal): Promise<void>;
   /** Never throws; returns at once. */
   execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution;
+  /** Looks at what the rollout runs now, changing nothing; null = it is not executing here. Absent where there is nothing to look at. Rejects only with the reason of `signal`. */
+  probe?(id: string, signal: AbortSignal): Promise<ExecutionProbe | null>;
   /** Ends what is left and frees everything. Idempotent. */
   close(): Promise<void>;
 }

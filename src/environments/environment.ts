@@ -8,6 +8,7 @@
  * Adapters do not journal, limit or label on their own: `shared/owned-provider.ts` wraps every adapter with that.
  */
 import type { NetworkPolicy } from '../wire/network-policy.ts';
+import type { ProcessView } from '../wire/rollout/process-view.ts';
 
 export interface EnvironmentCapabilities {
   /** Side services from a compose file. */
@@ -257,6 +258,12 @@ export interface Environment {
    * setsid, a double fork or a cleared environment hides nothing), until none is left. Open control channels die too.
    */
   killProcesses(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt>;
+
+  /**
+   * The processes that live now and what each waits for, the sandbox's own init and what keeps it up included; cheap, and changes nothing. null where
+   * they cannot be looked at, or the sandbox does not run. Rejects only with the reason of `signal`.
+   */
+  inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null>;
 
   /** Replaces the network policy. CAPABILITY_UNSUPPORTED unless `dynamicNetworkPolicy`. Connections that the new policy forbids end. */
   setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void>;

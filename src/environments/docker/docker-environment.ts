@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import { RolloutError } from '../../core/errors.ts';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
+import type { ProcessView } from '../../wire/rollout/process-view.ts';
 import type {
   ControlChannel,
   DestroyReceipt,
@@ -148,6 +149,10 @@ export class DockerEnvironment implements Environment {
     // First: a shell that was open at the snapshot is in `keep`, and could start something behind the killing.
     await this.#closeChannels();
     return await control.kill(keep, signal);
+  }
+
+  inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
+    return signal.aborted ? Promise.reject(signal.reason as Error) : Promise.resolve(null);
   }
 
   setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@
 import { attribute, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
+import type { ProcessView } from '../../wire/rollout/process-view.ts';
 import type {
   ControlChannel,
   DestroyReceipt,
@@ -139,6 +140,10 @@ export class LocalEnvironment implements Environment {
   async killProcesses(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
     signal.throwIfAborted();
     return this.#started.kill(keep, signal);
+  }
+
+  inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
+    return signal.aborted ? Promise.reject(signal.reason as Error) : Promise.resolve(null);
   }
 
   async setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {

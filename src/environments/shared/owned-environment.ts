@@ -14,6 +14,7 @@ import type {
   StartReport,
 } from '../environment.ts';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
+import type { ProcessView } from '../../wire/rollout/process-view.ts';
 import { recordGone, type Ownership } from './ownership.ts';
 
 interface OwnedBy extends Ownership {
@@ -119,6 +120,10 @@ export class OwnedEnvironment implements Environment {
 
   killProcesses(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
     return this.#inner.killProcesses(keep, signal);
+  }
+
+  inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
+    return this.#inner.inspectProcesses(signal);
   }
 
   setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {

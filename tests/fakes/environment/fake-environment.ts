@@ -16,9 +16,11 @@ import type {
   StartReport,
 } from '../../../src/environments/environment.ts';
 import type { NetworkPolicy } from '../../../src/wire/network-policy.ts';
+import type { ProcessView } from '../../../src/wire/rollout/process-view.ts';
 import { FakeChannel } from './fake-channel.ts';
 import type { FakeMachine } from './fake-machine.ts';
 import { FakeInteractive } from './fake-process.ts';
+import type { FakeProcess } from './process-table.ts';
 import { lost, type FakeSandbox } from './fake-sandbox.ts';
 import { downloadDir, downloadFile, uploadDir, uploadFile } from './fake-transfers.ts';
 import type { FaultPoint } from './faults.ts';
@@ -144,6 +146,12 @@ export class FakeEnvironment implements Environment {
     };
   }
 
+  async inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
+    signal.throwIfAborted();
+    const sandbox = this.#machine.sandboxes.get(this.name);
+    return await Promise.resolve(sandbox?.processes.list().map(viewOf) ?? null);
+  }
+
   async killProcesses(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
     signal.throwIfAborted();
     await this.#strike('kill', this.name, signal);
@@ -255,4 +263,15 @@ export async function destroyNow(
   machine.remove(name);
   const durationMs = machine.clock.monotonicMs() - startedAt;
   return { name, confirmedGone: ['process', 'directory'], durationMs };
+}
+
+/** What a program of this name would wait for: nothing really runs here. */
+function viewOf({ pid, parent, argv }: FakeProcess): ProcessView {
+  const name = (argv[0] ?? 'init').slice(0, 15);
+  const isReader = name === 'cat';
+  return {
+    ...{ pid, parent: parent?.pid ?? 0, name, ageMs: 0, cpuMs: 0 },
+    waitsFor: isReader ? 'input' : name === 'sleep' ? 'timer' : 'other',
+    input: isReader ? 'pipe' : null,
+  };
 }
