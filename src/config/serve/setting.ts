@@ -1,0 +1,171 @@
+/** Kinds of settings: how a value is read from a document, from the text of a flag or variable, and how it is described. */
+
+export type Read<T> = { readonly value: T } | { readonly problem: string };
+
+export interface Kind<T> {
+  /** For people, after "expected": `a whole number of at least 1`. */
+  readonly expects: string;
+  /** What stands for the value in help: `N`. */
+  readonly placeholder: string;
+  /** Several values of a flag are one value; a variable holds them with commas. */
+  readonly isList: boolean;
+  /** `isText`: it comes from a flag or variable, where everything is text. */
+  read(value: unknown, isText: boolean): Read<T>;
+  /** As it stands in a document. */
+  show(value: T): unknown;
+}
+
+export interface Setting<T> {
+  readonly kind: Kind<T>;
+  /** What it does, one sentence without a full stop. */
+  readonly what: string;
+  /** The key in the document, where it is not the name in snake case. */
+  readonly key?: string;
+  /** Without the leading dashes, where it is not the path with dashes. */
+  readonly flag?: string;
+  /** Read when the setting's own variable is not set. */
+  readonly otherVariable?: string;
+  readonly fallback: Fallback<T>;
+}
+
+export type Fallback<T> =
+  | { readonly value: T }
+  /** Of other settings, which have a value by then: those that stand before it in the table. */
+  | { readonly says: string; readonly of: (get: (path: string) => unknown) => T };
+
+const simple = <T>(
+  expects: string,
+  placeholder: string,
+  read: (value: unknown, isText: boolean) => Read<T>,
+): Kind<T> => ({ expects, placeholder, isList: false, read, show: (value) => value });
+
+const refuse = (expects: string): { readonly problem: string } => ({
+  problem: `expected ${expects}`,
+});
+
+/** An empty text counts as none. */
+export const text: Kind<string | null> = simple('a text', 'TEXT', (value) =>
+  typeof value === 'string' ? { value: value === '' ? null : value } : refuse('a text'),
+);
+
+export function choice<const T extends string>(...choices: readonly T[]): Kind<T> {
+  const expects = `one of ${choices.join(', ')}`;
+  return simple(expects, choices.join('|'), (value) => {
+    const found = choices.find((one) => one === value);
+    return found === undefined ? refuse(expects) : { value: found };
+  });
+}
+
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Kind<number> {
+  const bound =
+    most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  const expects = `a whole number ${bound}`;
+  return simple(expects, 'N', (value, isText) => {
+    const number = isText && /^\d+$/.test(String(value)) ? Number(value) : value;
+    const isRight = Number.isSafeInteger(number) && Number(number) >= least;
+    return isRight && Number(number) <= most ? { value: Number(number) } : refuse(expects);
+  });
+}
+
+export function number(least: number, most = Number.MAX_VALUE): Kind<number> {
+  const bound = most === Number.MAX_VALUE ? `of at least ${least}` : `from ${least} to ${most}`;
+  const expects = `a number ${bound}`;
+  return simple(expects, 'N', (value, isText) =>
+    readNumber(value, isText, { least, most, expects }),
+  );
+}
+
+/** Seconds in documents, flags and variables; milliseconds inside. */
+export function seconds(least: number): Kind<number> {
+  const expects = `seconds of at least ${least}`;
+  const most = Number.MAX_SAFE_INTEGER / 1000;
+  return {
+    ...simple(expects, 'SECONDS', (value: unknown, isText: boolean): Read<number> => {
+      const found = readNumber(value, isText, { least, most, expects });
+      return 'problem' in found ? found : { value: found.value * 1000 };
+    }),
+    show: (ms) => ms / 1000,
+  };
+}
+
+function readNumber(
+  value: unknown,
+  isText: boolean,
+  {
+    least,
+    most,
+    expects,
+  }: { readonly least: number; readonly most: number; readonly expects: string },
+): Read<number> {
+  const found = isText && String(value).trim() !== '' ? Number(value) : value;
+  const isRight = typeof found === 'number' && found >= least && found <= most;
+  return isRight ? { value: found } : refuse(expects);
+}
+
+export const flag: Kind<boolean> = simple('true or false', 'true|false', (value, isText) => {
+  if (typeof value === 'boolean') return { value };
+  if (isText && (value === 'true' || value === 'false')) return { value: value === 'true' };
+  return refuse('true or false');
+});
+
+const secretForm = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$/;
+
+/** Where a secret is, never the secret: `env:NAME` or `file:PATH`. */
+export const secretPlace: Kind<string | null> = simple(
+  'env:NAME or file:PATH',
+  'PLACE',
+  (value) => {
+    if (value === '') return { value: null };
+    // The value may be a secret that somebody wrote here: it is not repeated.
+    return typeof value === 'string' && secretForm.test(value)
+      ? { value }
+      : { problem: 'expected env:NAME or file:PATH, never the secret itself' };
+  },
+);
+
+/** Any table of a document; JSON in flags and variables. */
+export const table: Kind<Readonly<Record<string, unknown>>> = simple(
+  'a table',
+  'JSON',
+  (value, isText) => {
+    let found = value;
+    if (isText)
+      try {
+        found = JSON.parse(String(value));
+      } catch {
+        return refuse('a JSON object');
+      }
+    return typeof found === 'object' && found !== null && !Array.isArray(found)
+      ? { value: found as Readonly<Record<string, unknown>> }
+      : refuse('a table');
+  },
+);
+
+/** Several of them; with commas in a variable, repeated as a flag. */
+export function listOf<T>(kind: Kind<T | null> | Kind<T>): Kind<readonly T[]> {
+  const one = kind as Kind<T | null>;
+  const expects = `a list, each ${one.expects}`;
+  return {
+    expects,
+    placeholder: one.placeholder,
+    isList: true,
+    read(value, isText) {
+      const parts: unknown =
+        isText && typeof value === 'string'
+          ? value.split(',').map((part) => part.trim())
+          : typeof value === 'string'
+            ? [value]
+            : value;
+      if (!Array.isArray(parts)) return refuse(expects);
+      const values: T[] = [];
+      for (const part of parts as unknown[]) {
+        if (part === '') continue;
+        const found = one.read(part, isText);
+        if ('problem' in found) return found;
+        if (found.value !== null) values.push(found.value);
+      }
+      return { value: values };
+    },
+    show: (values) => values.map((value) => one.show(value)),
+  };
+}

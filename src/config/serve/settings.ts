@@ -1,0 +1,135 @@
+/**
+ * Every setting of `slipway serve`, once: its place in the file, its flag, its variable, its default and what it does all follow from this table.
+ * A setting at `section.name_of_it` has the variable `SLIPWAY_SECTION_NAME_OF_IT` and, unless the table names another, the flag `--section-name-of-it`.
+ */
+import {
+  choice,
+  flag,
+  listOf,
+  number,
+  seconds,
+  secretPlace,
+  table,
+  text,
+  whole,
+  type Kind,
+  type Setting,
+} from './setting.ts';
+
+type Extras = Pick<Setting<never>, 'key' | 'flag' | 'otherVariable'>;
+
+function setting<T>(kind: Kind<T>, fallback: T, what: string, extras: Extras = {}): Setting<T> {
+  return { kind, what, fallback: { value: fallback }, ...extras };
+}
+
+function derived<T>(
+  kind: Kind<T>,
+  fallback: { readonly says: string; readonly of: (get: (path: string) => unknown) => T },
+  what: string,
+  extras: Extras = {},
+): Setting<T> {
+  return { kind, what, fallback, ...extras };
+}
+
+const listed = listOf(text as Kind<string>);
+const keyPlaces = listOf(secretPlace as Kind<string>);
+const port = whole(0, 65_535);
+const anyCount = whole(1);
+
+export const loopbackHosts: readonly unknown[] = ['127.0.0.1', '::1', 'localhost'];
+
+// A table reads best with one row per line.
+// prettier-ignore
+export const settings = {
+  dataDir: setting(text, null, 'folder for everything that this server keeps; one server per folder (default: server/ in the state folder)'),
+  listen: {
+    host: setting(text as Kind<string>, '127.0.0.1', 'address of the control listener', { flag: 'host' }),
+    port: setting(port, 8000, 'port of the control listener; 0 = any free one', { flag: 'port', otherVariable: '_OSMOSIS_ROLLOUT_PORT' }),
+    dataHost: derived(text as Kind<string>, { says: 'listen.host', of: (get) => get('listen.host') as string }, 'address of the listener for model calls', { flag: 'data-host' }),
+    dataPort: derived(port, { says: 'the next after listen.port', of: (get) => nextPort(get('listen.port') as number) }, 'port of the listener for model calls; 0 = any free one', { flag: 'data-port' }),
+    allowFrom: setting(listed, [], 'addresses or networks (CIDR) that may use the control listener without a key', { flag: 'allow-from' }),
+    instanceId: setting(text, null, 'what `/health` says as instance_id', { otherVariable: '_OSMOSIS_ROLLOUT_INSTANCE_ID' }),
+  },
+  keys: {
+    control: setting(keyPlaces, [], 'where the keys of the operator are; each of them is good', { flag: 'control-key' }),
+  },
+  backend: {
+    kind: setting(text as Kind<string>, 'native', 'how rollouts are executed: native, local or null', { flag: 'backend' }),
+    native: {
+      agent: setting(text as Kind<string>, 'terminus-2', 'agent of every trial'),
+      model: setting(text as Kind<string>, 'openai/rollout', 'name of the model that the agent asks for'),
+      agentOptions: setting(table, {}, 'options of the agent'),
+      environment: setting(text as Kind<string>, 'local', 'environment of every trial'),
+      environmentOptions: setting(table, {}, 'options of the environment'),
+      allowUnsandboxed: setting(flag, false, 'plain processes without isolation are allowed'),
+      taskKey: setting(text as Kind<string>, 'harbor_task', 'key of the metadata that names the task'),
+    },
+    local: {
+      workflow: setting(text, null, 'the AgentWorkflow: path/file.ts:Export'),
+      grader: setting(text, null, 'the Grader: path/file.ts:Export'),
+      workflowConfig: setting(table, {}, 'given to the constructor of the workflow'),
+      graderConfig: setting(table, {}, 'given to the constructor of the grader'),
+      memoryMb: setting(whole(16), 512, 'heap of one worker thread'),
+    },
+  },
+  admission: {
+    maxConcurrent: setting(anyCount, 8, 'rollouts that run at once', { flag: 'max-concurrent' }),
+    maxQueueDepth: derived(whole(0), { says: 'admission.max_concurrent', of: (get) => get('admission.maxConcurrent') as number }, 'rollouts that may wait beyond the running ones', { flag: 'max-queue-depth' }),
+    queueTimeoutMs: setting(seconds(1), 3_600_000, 'longest wait for a running place', { key: 'queue_timeout_sec' }),
+    pauseAfterFailures: setting(whole(0), 5, 'infrastructure failures in a row after which admission pauses; 0 = never'),
+    pauseRetryMs: setting(seconds(0.1), 30_000, 'after a pause of this length one rollout is tried', { key: 'pause_retry_sec' }),
+  },
+  engine: {
+    url: setting(text, null, 'engine whose KV use caps what runs'),
+    kind: setting(choice('sglang', 'vllm'), 'sglang', 'dialect of that engine'),
+    key: setting(secretPlace, null, 'where the key of that engine is'),
+    model: setting(text as Kind<string>, 'default', 'model of that engine'),
+    kvHigh: setting(number(0, 1), 0.9, 'share of the KV cache in use at which fewer rollouts run'),
+    kvLow: setting(number(0, 1), 0.8, 'share below which more may run again'),
+  },
+  callbacks: {
+    allow: setting(listed, [], 'origins or URL prefixes that callbacks and model calls may go to; empty = any'),
+    privateAddresses: derived(choice('allow', 'deny'), { says: 'allow when listen.host is a loopback address, else deny', of: (get) => loopbackHosts.includes(get('listen.host')) ? 'allow' : 'deny' }, 'whether they may go to private, loopback and link-local addresses'),
+    maxAgeMs: setting(seconds(1), 86_400_000, 'a callback that nobody takes becomes a dead letter after this', { key: 'max_age_sec' }),
+  },
+  limits: {
+    bodyBytes: setting(whole(1024), 16 * 1024 * 1024, 'largest body of a request to the control listener'),
+  },
+  retention: {
+    maxAgeMs: setting(seconds(1), 7 * 86_400_000, 'ended rollouts and events older than this go', { key: 'max_age_sec' }),
+    maxEnded: setting(whole(0), 100_000, 'ended rollouts beyond this many go, oldest first'),
+    archiveBytes: setting(whole(0), 20 * 1024 ** 3, 'the archive is trimmed to this size'),
+  },
+  log: {
+    level: setting(choice('debug', 'info', 'warn', 'error'), 'info', 'least level that is written'),
+    maxBytes: setting(whole(4096), 64 * 1024 * 1024, 'a log file of this size is rotated'),
+    keep: setting(whole(0), 5, 'rotated log files that are kept'),
+  },
+  telemetry: {
+    otlpUrl: setting(text, null, 'collector that spans are sent to by OTLP over HTTP; needs the OpenTelemetry packages'),
+    serviceName: setting(text as Kind<string>, 'slipway', 'name of this service in spans'),
+  },
+  shutdown: {
+    drainMs: setting(seconds(0), 10_000, 'running rollouts may go on for this long after the first signal', { key: 'drain_sec' }),
+  },
+};
+
+/** One tenant, in `[tenants.NAME]` only: tenants have neither flags nor variables. */
+// prettier-ignore
+export const tenantSettings = {
+  key: setting(keyPlaces, [], 'where the keys of the tenant are'),
+  idPrefix: setting(text, null, 'rollouts whose id begins with this belong to it when no key says whose they are'),
+  weight: setting(number(0.001), 1, 'its share, beside those of the others'),
+};
+
+function nextPort(of: number): number {
+  return of === 0 || of === 65_535 ? 0 : of + 1;
+}
+
+type Values<Tree> = {
+  readonly [Name in keyof Tree]: Tree[Name] extends Setting<infer T> ? T : Values<Tree[Name]>;
+};
+
+/** What `slipway serve` runs with; frozen. */
+export type ServeSettings = Values<typeof settings>;
+export type TenantSettings = Values<typeof tenantSettings>;
