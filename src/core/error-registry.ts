@@ -107,6 +107,10 @@ export const errorRegistry = {
   FORBIDDEN: row(403, 'input', false, 'PermissionError', 'The caller may not do this.'),
   BODY_TOO_LARGE: row(413, 'input', false, 'ValueError', 'The body of a request is larger than the server takes.'),
   LISTEN_REFUSED: row(400, 'input', false, 'ValueError', 'An address that other machines reach needs a key.'),
+  STORE_FAILED: row(503, 'infrastructure', false, 'OSError', 'The store of rollouts cannot be read or written.'),
+  STORE_LOCKED: row(409, 'infrastructure', false, 'BlockingIOError', 'Another process uses this data folder.'),
+  STORE_UNSUPPORTED: row(501, 'input', false, 'NotImplementedError', 'This store cannot do what was asked of it.'),
+  STORE_TOO_NEW: row(409, 'infrastructure', false, 'ValueError', 'The data folder was written by a newer version of Slipway.'),
   INTERNAL: row(500, 'internal', false, 'RuntimeError', 'A defect in Slipway.'),
 } as const satisfies Record<string, ErrorRow>;
 
