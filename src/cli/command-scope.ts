@@ -10,4 +10,6 @@ export interface CommandScope {
   readonly signal: AbortSignal;
   /** Who tells the person about an interruption; null = the terminal itself. */
   announceInterruptsBy(announce: ((text: string) => void) | null): void;
+  /** From now on signals are the command's own business: `signal` does not fire any more. */
+  releaseInterrupts(): void;
 }

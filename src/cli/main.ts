@@ -21,6 +21,7 @@ export async function main(argv: readonly string[]): Promise<number> {
       terminal,
       signal,
       announceInterruptsBy: (announce) => interrupts.announceBy(announce),
+      releaseInterrupts: () => interrupts[Symbol.dispose](),
       ports: async (variables = {}) =>
         await composeApp({ ...process.env, ...variables }, process.cwd()),
     });

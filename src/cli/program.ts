@@ -1,9 +1,11 @@
 /** The command tree. Harbor's names come first; ours stand beside them. */
 import { Command } from 'commander';
 import { addCleanupCommand } from './commands/cleanup.ts';
+import { addConfigCommands } from './commands/config.ts';
 import { addEngineCommand } from './commands/engine.ts';
 import { addCompareCommand, addResumeCommand } from './commands/jobs.ts';
 import { addRunCommand } from './commands/run.ts';
+import { addServeCommand } from './commands/serve.ts';
 import { addTaskCommands } from './commands/task.ts';
 import { addTrajectoryCommands } from './commands/trajectory.ts';
 import { addTrialsCommands } from './commands/trials.ts';
@@ -20,6 +22,7 @@ export function buildProgram(version: string, run: RunAction): Command {
     .helpCommand(false)
     .exitOverride();
   addRunCommand(program, 'run', run);
+  addServeCommand(program, run);
 
   const jobs = program.command('jobs').alias('job').description('finish and compare jobs');
   addRunCommand(jobs, 'start', run);
@@ -36,6 +39,9 @@ export function buildProgram(version: string, run: RunAction): Command {
   addEngineCommand(program, run);
   const trajectories = program.command('trajectory').description('look at ATIF trajectories');
   addTrajectoryCommands(trajectories, run);
+
+  const config = program.command('config').description('look at the configuration of the server');
+  addConfigCommands(config, run);
 
   addCleanupCommand(program, run);
   return program;

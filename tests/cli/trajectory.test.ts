@@ -54,6 +54,7 @@ async function trajectory(argv: readonly string[]): Promise<Ended> {
       terminal,
       signal: new AbortController().signal,
       announceInterruptsBy: () => undefined,
+      releaseInterrupts: () => undefined,
       ports: () => Promise.reject(new Error('no ports are needed')),
     });
   });

@@ -94,7 +94,8 @@ export function compileServeConfig(
     isFromFile === true ? baseDir : machine.cwd,
     tree.dataDir ?? resolve(machine.stateDir, 'server'),
   );
-  return deepFreeze({ ...tree, dataDir, tenants, file, baseDir, origins });
+  const shown = origins.map((row) => (row.key === 'data_dir' ? { ...row, value: dataDir } : row));
+  return deepFreeze({ ...tree, dataDir, tenants, file, baseDir, origins: shown });
 }
 
 /** Values by dotted key; sections and keys that nobody knows are problems. */

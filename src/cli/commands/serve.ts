@@ -1,0 +1,55 @@
+/** `slipway serve`: the rollout server in this process. The first signal ends it in stages, the second one at once. */
+import type { Command } from 'commander';
+import { startServer } from '../../app/serve.ts';
+import { readServeConfig } from '../../config/serve/read-serve-config.ts';
+import type { CommandScope } from '../command-scope.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { addServeOptions, serveFlags } from '../serve-options.ts';
+import { ServerSignals } from '../server-signals.ts';
+
+export function addServeCommand(
+  parent: Command,
+  run: (action: (scope: CommandScope) => Promise<number>) => Promise<void>,
+): void {
+  addServeOptions(
+    parent
+      .command('serve')
+      .description('serve rollouts: take requests, run them, call back with the result')
+      .option('--json', 'print the ready line as a JSON document'),
+  ).action((flags: { readonly json?: boolean }, command: Command) =>
+    run(async (scope) => {
+      const { terminal } = scope;
+      const ports = await scope.ports();
+      const config = await readServeConfig(serveFlags(command), ports.machine);
+      // The process is ours from here on: the first signal asks for an end in stages, not for a cancellation.
+      scope.releaseInterrupts();
+      using signals = new ServerSignals(terminal);
+      const note = (text: string): void => terminal.err(`${text}\n`);
+      const server = await startServer(config, { ports, signal: signals.stop, note });
+      signals.onReload(() => server.reload());
+      try {
+        const { controlUrl, dataUrl, dataDir, backend, recovered } = server;
+        terminal.out(
+          flags.json === true
+            ? JSON.stringify({
+                schema_version: 1,
+                url: controlUrl,
+                data_url: dataUrl,
+                data_dir: dataDir,
+                backend,
+                recovered,
+                pid: process.pid,
+              })
+            : `slipway serve: ${controlUrl} (model calls at ${dataUrl}), backend ${backend}, data in ${dataDir}`,
+        );
+        if (!signals.stop.aborted)
+          await new Promise<void>((resolve) => {
+            signals.stop.addEventListener('abort', () => resolve(), { once: true });
+          });
+      } finally {
+        await server.stop(signals.hurry);
+      }
+      return exitCodes.ok;
+    }),
+  );
+}
