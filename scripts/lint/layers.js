@@ -35,7 +35,7 @@ export const layers = {
     'engines',
     'gateway',
   ],
-  scheduler: ['core', 'wire', 'store', 'callbacks', 'archive', 'engines', 'backends'],
+  scheduler: ['core', 'wire', 'store', 'callbacks', 'archive', 'engines', 'gateway', 'backends'],
   'agent-server': ['core', 'wire', 'tasks', 'scheduler'],
   server: [
     'core',
