@@ -96,6 +96,8 @@ export const errorRegistry = {
   GRADER_TIMEOUT: row(504, 'verifier', false, 'TimeoutError', 'The grader ran longer than its deadline.'),
   GRADER_FAILED: row(500, 'verifier', true, 'RuntimeError', 'The grader failed, or there is nothing to grade with.'),
   SAMPLE_INVALID: row(422, 'verifier', false, 'ValueError', 'The sample of a workflow, or its reward, cannot be used.'),
+  CALLBACK_URL_REFUSED: row(422, 'input', false, 'ValueError', 'The operator does not allow to send anything to this address.'),
+  CALLBACK_FAILED: row(502, 'infrastructure', true, 'HTTPStatusError', 'A callback was not taken by its receiver.'),
   CANCELLED: row(499, 'cancelled', false, 'CancelledError', 'The trial was cancelled.'),
   JOB_CONFLICT: row(409, 'input', false, 'FileExistsError', 'A job folder of this name holds a different job.'),
   JOB_UNREADABLE: row(422, 'input', false, 'ValueError', 'A job or trial folder cannot be read.'),
