@@ -39,6 +39,23 @@ export type { JobResult } from './wire/harbor/job-result.ts';
 export type { TrialConfig } from './wire/harbor/trial-config.ts';
 export type { TrialResult } from './wire/harbor/trial-result.ts';
 
+// Controllers
+export { CallbackListener, type CallbackListenerOptions } from './callbacks/callback-listener.ts';
+export {
+  CallbackRendezvous,
+  type AckDocument,
+  type CallbackDocument,
+  type RendezvousOptions,
+  type RolloutEnd,
+} from './callbacks/callback-rendezvous.ts';
+export {
+  RolloutController,
+  type ControllerRequest,
+  type ControllerResult,
+  type RolloutControllerOptions,
+} from './callbacks/rollout-controller.ts';
+export { SubmissionRefused } from './callbacks/rollout-submitter.ts';
+
 // Outcomes and errors
 export type { Outcome, Verdict } from './wire/outcome.ts';
 export { isRolloutError, RolloutError, type ErrorCode, type Phase } from './core/errors.ts';
