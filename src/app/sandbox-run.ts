@@ -30,7 +30,11 @@ export interface SandboxRun extends AsyncDisposable {
 export interface SandboxRunOptions {
   readonly environment: EnvironmentConfig;
   readonly allowUnsandboxed: boolean;
+  /** Of the opening, and of the run where it has no signal of its own. */
   readonly signal: AbortSignal;
+  readonly runSignal?: AbortSignal;
+  /** What dead runs left is somebody else's business. */
+  readonly leavesCleaning?: boolean;
   /** Hears what the environment warns of. */
   readonly note: (text: string) => void;
 }
@@ -53,11 +57,14 @@ export async function openSandboxRun(
   scope.defer(() => inner.close());
   await inner.preflight(signal);
   const journals = await FileSandboxJournalStore.open(machine.stateDir, locks);
-  const cleaning = await cleanAtStart(inner, journals, { signal, ports });
+  const cleaning =
+    options.leavesCleaning === true
+      ? nothingCleaned
+      : await reapAtStart([inner], journals, { signal, ports });
   const runId = `run-${lowerId(16)}`;
   const journal = await journals.open(runId);
   scope.defer(() => journal.close());
-  const engines = new RunEngines(ports.openEngine, signal);
+  const engines = new RunEngines(ports.openEngine, options.runSignal ?? signal);
   scope.defer(() => engines[Symbol.asyncDispose]());
   const limiter = new Limiter(concurrentCreations);
   const provider = ownedProvider(inner, { journal, limiter, clock, logger });
@@ -85,18 +92,21 @@ export async function openSandboxRun(
   };
 }
 
-async function cleanAtStart(
-  inner: EnvironmentProvider,
+const nothingCleaned: ReapReport = { runs: [], removed: [], failed: [], expiredForeign: [] };
+
+/** Removes what dead runs left, with the providers that are open and with all others that work on this machine. */
+export async function reapAtStart(
+  open: readonly EnvironmentProvider[],
   journals: FileSandboxJournalStore,
   { signal, ports }: { readonly signal: AbortSignal; readonly ports: AppPorts },
 ): Promise<ReapReport> {
-  const others = ports.environmentNames.filter((name) => name !== inner.kind);
+  const others = ports.environmentNames.filter((name) => open.every(({ kind }) => kind !== name));
   const logger = silentLogger;
   const usable = await usableProviders(others, { logger, signal }, ports);
   try {
     return await reapDeadRuns({
       journals,
-      providers: new Map([...usable, [inner.kind, inner]]),
+      providers: new Map([...usable, ...open.map((one) => [one.kind, one] as const)]),
       clock: ports.clock,
       logger,
       signal,

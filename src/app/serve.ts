@@ -1,10 +1,43 @@
-/** `slipway serve`: builds the parts of the rollout server in their order, listens, and takes everything down in stages. */
-import type { ServeConfig } from '../config/serve/read-serve-config.ts';
+/**
+ * `slipway serve`: the parts of the rollout server in their order, and their end in stages.
+ *
+ * Both listeners are bound before the first rollout is taken up, so that an address that is in use changes nothing; until then requests are answered
+ * with 503. At the end rollouts are refused, running ones may finish for a while, what is left is ended, and every part is closed after those that use it.
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FileRolloutArchive } from '../archive/file-archive.ts';
 import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
+import { CallbackSender } from '../callbacks/callback-sender.ts';
+import type { ServeConfig } from '../config/serve/read-serve-config.ts';
+import { messageOf, RolloutError } from '../core/errors.ts';
+import { Scope } from '../core/scope.ts';
+import { ChatRelay } from '../gateway/chat-relay.ts';
+import { registerGateway } from '../gateway/register-gateway.ts';
+import { HangFinder } from '../scheduler/hang-finder.ts';
+import { RolloutScheduler } from '../scheduler/rollout-scheduler.ts';
+import { buildControlServer } from '../server/control-server.ts';
+import { buildDataServer } from '../server/data-server.ts';
+import { ConfiguredKeyRing } from '../server/key-ring.ts';
+import { assertMayListen, compileAllowFrom } from '../server/may-listen.ts';
+import { defaultServerLimits } from '../server/ports.ts';
 import type { RolloutStore } from '../store/rollout-store.ts';
+import { SecretMask } from '../telemetry/secret-mask.ts';
+import { ServerLog } from '../telemetry/server-log.ts';
+import { Telemetry } from '../telemetry/telemetry.ts';
+import { UrlPolicy } from '../wire/url-policy.ts';
 import type { AppPorts } from './ports.ts';
+import { cleanDeadRuns } from './serve/clean-dead-runs.ts';
+import { diskFactsOf } from './serve/disk-facts.ts';
+import { loadOf, openLoadEngine } from './serve/engine-load.ts';
+import { watchFiles } from './serve/file-watch.ts';
+import { callerKeys, keyFiles, keySources, logFileOf } from './serve/key-sources.ts';
+import { closeServer, listen } from './serve/listen.ts';
+import { makeBackend } from './serve/open-backend.ts';
+import { openStore } from './serve/open-store.ts';
+import { schedulerOptions } from './serve/scheduler-options.ts';
 
-export interface RunningServer extends AsyncDisposable {
+export interface RunningServer {
   /** `http://127.0.0.1:8000`. */
   readonly controlUrl: string;
   /** Where agents reach their model. */
@@ -18,7 +51,7 @@ export interface RunningServer extends AsyncDisposable {
    * the first one's end.
    */
   stop(hurry: AbortSignal): Promise<void>;
-  /** Reads the keys again and opens the log files anew. */
+  /** Reads the keys again and opens the log file anew. CONFIG_INVALID leaves the keys as they were. */
   reload(): Promise<void>;
 }
 
@@ -26,8 +59,6 @@ export interface StartServerOptions {
   readonly ports: AppPorts;
   /** Gives up starting. */
   readonly signal: AbortSignal;
-  /** Hears what a person at the terminal should know. */
-  readonly note: (text: string) => void;
   /** Puts something else in the place of a part; for proofs that break it on purpose. */
   readonly replace?: {
     readonly store?: (store: RolloutStore) => RolloutStore;
@@ -35,11 +66,172 @@ export interface StartServerOptions {
   };
 }
 
+/** How long ending running rollouts may take, and how long the last words of callbacks and spans. */
+const abortMs = 5_000;
+const lastWordsMs = 3_000;
+
+/** CONFIG_INVALID, LISTEN_REFUSED, BACKEND_UNKNOWN, a store's or a backend's error: then nothing is left behind. */
 export async function startServer(
   config: ServeConfig,
-  options: StartServerOptions,
+  { ports, signal, replace = {} }: StartServerOptions,
 ): Promise<RunningServer> {
-  await Promise.resolve();
-  options.signal.throwIfAborted();
-  throw new Error(`not built yet: ${config.dataDir}`);
+  const { clock, machine, version } = ports;
+  const { dataDir, listen: addresses } = config;
+  const sources = { variables: machine.variables, baseDir: config.baseDir };
+  await using scope = new Scope();
+
+  const keys = await ConfiguredKeyRing.open(await keySources(config, sources));
+  const allowFrom = compileAllowFrom(addresses.allowFrom);
+  assertMayListen(addresses.host, keys, allowFrom);
+  const policy = new UrlPolicy(config.callbacks);
+  const loadEngine = await openLoadEngine(config, { openEngine: ports.openEngine, sources });
+  if (loadEngine !== null) scope.defer(() => loadEngine.engine.destroy(stopped()));
+  await makeFolder(dataDir);
+
+  const mask = new SecretMask();
+  mask.add([...(await callerKeys(config, sources)), ...(loadEngine?.key ? [loadEngine.key] : [])]);
+  const log = new ServerLog(logFileOf(dataDir), {
+    ...{ clock, mask, level: config.log.level },
+    ...{ maxBytes: config.log.maxBytes, kept: config.log.keep },
+  });
+  scope.defer(() => log[Symbol.asyncDispose]());
+
+  const opened = await openStore(config, { ports, logger: log, signal });
+  scope.defer(() => opened.close());
+  const store = replace.store?.(opened) ?? opened;
+  const archive = new FileRolloutArchive({ dir: join(dataDir, 'archive'), logger: log });
+  const telemetry = await Telemetry.open({
+    ...{ clock, logger: log, instanceId: addresses.instanceId },
+    tenants: [...new Set(['default', ...Object.keys(config.tenants)])],
+    otlpUrl: config.telemetry.otlpUrl,
+    otlpHeaders: {},
+    serviceName: config.telemetry.serviceName,
+  });
+  scope.defer(() => telemetry.close(AbortSignal.timeout(lastWordsMs)));
+  let dataUrl = '';
+  const relay = new ChatRelay({
+    ...{ clock, logger: log },
+    baseUrl: () => `${dataUrl}/v1`,
+    onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
+  });
+  scope.defer(() => relay.close());
+  const sender = new CallbackSender(
+    { store, policy, clock, logger: log },
+    { maxAgeMs: config.callbacks.maxAgeMs },
+  );
+  scope.defer(() => sender.close(AbortSignal.timeout(lastWordsMs)));
+  const callbacks = replace.callbacks?.(sender) ?? sender;
+  callbacks.onEnd(({ delivery, result }) => {
+    const { channel, attempts } = delivery;
+    telemetry.callback(delivery.rolloutId, { channel, result, attempts });
+  });
+
+  const backend = await makeBackend(config, { ports, logger: log });
+  scope.defer(() => backend.close());
+  await backend.start(signal);
+  const scheduler = new RolloutScheduler(schedulerOptions(config, version), {
+    ...{ store, backend, gateway: relay, callbacks, archive, clock, logger: log },
+    observers: [telemetry],
+    engineLoad: loadEngine === null ? null : loadOf(loadEngine.engine),
+    maskSecrets: (secrets) => mask.add(secrets),
+  });
+  telemetry.readAdmission(() => scheduler.admission());
+
+  const limits = { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes };
+  const common = { service: scheduler, logger: log, instanceId: addresses.instanceId };
+  const data = buildDataServer({
+    ...{ ...common, limits },
+    mountGateway: (app) => registerGateway(app, relay),
+  });
+  scope.defer(() => closeServer(data));
+  const disk = diskFactsOf(dataDir, config.limits.diskFloorBytes);
+  const control = buildControlServer({
+    ...{ ...common, limits, keys, allowFrom, clock, version },
+    files: archive,
+    metrics: telemetry,
+    doctor: new HangFinder({
+      ...{ service: scheduler, delivery: callbacks, backend, disk, clock },
+    }),
+    addresses: policy,
+  });
+  scope.defer(() => closeServer(control));
+  dataUrl = await listen(
+    data,
+    { host: addresses.dataHost, port: addresses.dataPort },
+    'listen.data_port',
+  );
+  const controlUrl = await listen(
+    control,
+    { host: addresses.host, port: addresses.port },
+    'listen.port',
+  );
+
+  const background = new AbortController();
+  const reload = async (): Promise<void> => {
+    log.reopen();
+    await keys.reload();
+    mask.add(await callerKeys(config, sources));
+    log.log('info', 'keys were read again');
+  };
+  const running = [
+    cleanDeadRuns(
+      {
+        looksForLabels: config.backend.kind === 'native',
+        signal: background.signal,
+        logger: log,
+      },
+      ports,
+    ),
+    watchFiles(
+      keyFiles(config),
+      () =>
+        reload().catch((error: unknown) =>
+          log.log('error', 'keys were not read again', { cause: messageOf(error) }),
+        ),
+      { clock, signal: background.signal },
+    ),
+  ];
+  scope.defer(async () => {
+    background.abort(stopped());
+    await Promise.all(running);
+  });
+
+  const { recovered } = await scheduler.start(signal).catch(async (error: unknown) => {
+    await scheduler.stop({ drainMs: 0, hurry: AbortSignal.abort(error), abortMs });
+    throw error;
+  });
+  log.log('info', 'the server is ready', { controlUrl, dataUrl, backend: backend.kind, recovered });
+
+  const owned = scope.move();
+  let ending: Promise<void> | null = null;
+  const end = async (hurry: AbortSignal): Promise<void> => {
+    log.log('info', 'the server stops');
+    try {
+      await scheduler.stop({ drainMs: config.shutdown.drainMs, hurry, abortMs });
+    } finally {
+      await owned[Symbol.asyncDispose]();
+    }
+  };
+  return {
+    ...{ controlUrl, dataUrl, dataDir, recovered, reload },
+    backend: backend.kind,
+    stop: (hurry) => (ending ??= end(hurry)),
+  };
+}
+
+async function makeFolder(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new RolloutError('CONFIG_INVALID', `${dataDir} cannot be made: ${messageOf(error)}`, {
+      phase: 'config',
+      field: 'data_dir',
+      cause: error,
+      remedy: 'Name a folder that this user may write to.',
+    });
+  }
+}
+
+function stopped(): RolloutError {
+  return new RolloutError('CANCELLED', 'the server has ended', { phase: 'server' });
 }

@@ -24,8 +24,7 @@ export function addServeCommand(
       // The process is ours from here on: the first signal asks for an end in stages, not for a cancellation.
       scope.releaseInterrupts();
       using signals = new ServerSignals(terminal);
-      const note = (text: string): void => terminal.err(`${text}\n`);
-      const server = await startServer(config, { ports, signal: signals.stop, note });
+      const server = await startServer(config, { ports, signal: signals.stop });
       signals.onReload(() => server.reload());
       try {
         const { controlUrl, dataUrl, dataDir, backend, recovered } = server;

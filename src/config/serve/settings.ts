@@ -53,6 +53,9 @@ export const settings = {
   keys: {
     control: setting(keyPlaces, [], 'where the keys of the operator are; each of them is good', { flag: 'control-key' }),
   },
+  store: {
+    kind: setting(choice('sqlite', 'memory'), 'sqlite', 'where rollouts are kept; memory forgets them when the process ends', { flag: 'store' }),
+  },
   backend: {
     kind: setting(text as Kind<string>, 'native', 'how rollouts are executed: native, local or null', { flag: 'backend' }),
     native: {
@@ -83,7 +86,6 @@ export const settings = {
     url: setting(text, null, 'engine whose KV use caps what runs'),
     kind: setting(choice('sglang', 'vllm'), 'sglang', 'dialect of that engine'),
     key: setting(secretPlace, null, 'where the key of that engine is'),
-    model: setting(text as Kind<string>, 'default', 'model of that engine'),
     kvHigh: setting(number(0, 1), 0.9, 'share of the KV cache in use at which fewer rollouts run'),
     kvLow: setting(number(0, 1), 0.8, 'share below which more may run again'),
   },
@@ -93,6 +95,7 @@ export const settings = {
     maxAgeMs: setting(seconds(1), 86_400_000, 'a callback that nobody takes becomes a dead letter after this', { key: 'max_age_sec' }),
   },
   limits: {
+    diskFloorBytes: setting(whole(0), 64 * 1024 * 1024, 'free space of the data folder under which nothing moves for want of disk'),
     bodyBytes: setting(whole(1024), 16 * 1024 * 1024, 'largest body of a request to the control listener'),
   },
   retention: {

@@ -1,0 +1,42 @@
+/** What the native backend uses of this program: sandboxes that are journalled like those of every run, and the sources of tasks. */
+import type { NativePorts } from '../../backends/native/native-ports.ts';
+import { RolloutError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import { dumpTaskEntry } from '../../wire/harbor/dump.ts';
+import { compileJobConfig } from '../../config/job-request.ts';
+import type { AppPorts } from '../ports.ts';
+import { openSandboxRun } from '../sandbox-run.ts';
+
+export function nativePorts(ports: AppPorts, logger: Logger): NativePorts {
+  return {
+    async openTrials({ environment, allowUnsandboxed }, signal) {
+      const ended = new AbortController();
+      const run = await openSandboxRun(
+        {
+          environment,
+          allowUnsandboxed,
+          signal,
+          runSignal: ended.signal,
+          leavesCleaning: true,
+          note: (text) => logger.log('warn', text),
+        },
+        ports,
+      );
+      const createTrial = run.trialFactory(logger);
+      return {
+        createTrial,
+        async [Symbol.asyncDispose]() {
+          ended.abort(new RolloutError('CANCELLED', 'the server has ended', { phase: 'server' }));
+          await run[Symbol.asyncDispose]();
+        },
+      };
+    },
+    async findTask(entry, signal) {
+      const config = compileJobConfig({ tasks: [dumpTaskEntry(entry)] });
+      const { tasks, warnings } = await ports.taskSource.tasks(config, signal);
+      const [task] = tasks;
+      if (task === undefined) throw new TypeError('one task per reference');
+      return { task, warnings };
+    },
+  };
+}
