@@ -1,0 +1,65 @@
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { boundary, isRolloutError, RolloutError } from '../../core/errors.ts';
+import type { HeldLock, LockPort } from '../../core/lock.ts';
+
+/** The file of the store in a data folder. */
+export function storeFile(folder: string): string {
+  return join(folder, 'store.sqlite');
+}
+
+/** Makes the data folder and takes it for this process: STORE_LOCKED, naming the holder, when another has it. */
+export async function holdFolder(folder: string, locks: LockPort): Promise<HeldLock> {
+  const at = { code: 'STORE_FAILED', phase: 'server', what: `data folder ${folder}` } as const;
+  return await boundary(at, async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const lock = tryLock(join(folder, 'store.lock'), locks);
+    if (lock === null) throw await locked(folder);
+    try {
+      await writeFile(holderFile(folder), `${process.pid}\n`, { mode: 0o600 });
+      return lock;
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  });
+}
+
+/** Makes the names in the folder durable, after new files. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The lock itself tells nobody who has it. */
+function holderFile(folder: string): string {
+  return join(folder, 'store.pid');
+}
+
+function tryLock(file: string, locks: LockPort): HeldLock | null {
+  try {
+    return locks.tryAcquire(file);
+  } catch (error) {
+    // The port names the journals of sandboxes, for which it was made.
+    if (!isRolloutError(error, 'JOURNAL_FAILED')) throw error;
+    throw new RolloutError('STORE_FAILED', error.message, {
+      phase: 'server',
+      cause: error,
+      ...(error.remedy === null ? {} : { remedy: error.remedy }),
+    });
+  }
+}
+
+async function locked(folder: string): Promise<RolloutError> {
+  const holder = await readFile(holderFile(folder), 'utf8').catch(() => '');
+  const pid = Number(holder);
+  const who = Number.isInteger(pid) && pid > 0 ? `process ${pid}` : 'another process';
+  return new RolloutError('STORE_LOCKED', `${who} uses the data folder ${folder}`, {
+    phase: 'server',
+    remedy: 'Stop that server, or name another data folder.',
+  });
+}

@@ -1,0 +1,126 @@
+import { Worker } from 'node:worker_threads';
+import { messageOf, RolloutError } from '../../core/errors.ts';
+import { errorOf } from './store-fault.ts';
+import type { Answer, Argument, CallName } from './store-calls.ts';
+import type {
+  CallAnswer,
+  CallMessage,
+  FromWorker,
+  ToWorker,
+  WorkerTask,
+} from './worker-messages.ts';
+
+interface Waiting {
+  readonly resolve: (value: Answer<CallName>) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** This side of the thread that owns the file: calls go over in order, answers come back by number. */
+export class StoreThread {
+  readonly #worker: Worker;
+  readonly #onEvents: () => void;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastNumber = 0;
+  #closing: Promise<void> | null = null;
+  /** Why no call can be answered any more; null = it runs. */
+  #ended: RolloutError | null = null;
+  readonly #exit = Promise.withResolvers<undefined>();
+
+  private constructor(worker: Worker, onEvents: () => void) {
+    this.#worker = worker;
+    this.#onEvents = onEvents;
+  }
+
+  /** Resolves when the file is open and of the newest version; `copy` = where the state before an upgrade was kept. */
+  static async start(
+    task: WorkerTask,
+    options: { readonly onEvents: () => void; readonly signal: AbortSignal },
+  ): Promise<{ readonly thread: StoreThread; readonly copy: string | null }> {
+    const { onEvents, signal } = options;
+    signal.throwIfAborted();
+    const worker = new Worker(workerFile('store-worker'), { workerData: task });
+    const thread = new StoreThread(worker, onEvents);
+    const opened = Promise.withResolvers<string | null>();
+    const onAbort = (): void => opened.reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+    worker.on('message', (message: FromWorker) => {
+      if (message.kind === 'open') opened.resolve(message.copy);
+      else if (message.kind === 'failed') opened.reject(errorOf(message.fault));
+      else if (message.kind === 'answers') thread.#settle(message);
+    });
+    worker.on('error', (error) =>
+      thread.#end(`the thread of the store failed: ${messageOf(error)}`),
+    );
+    worker.on('exit', () => {
+      thread.#end('the store is closed');
+      opened.reject(thread.#ended);
+      thread.#exit.resolve(undefined);
+    });
+    try {
+      return { thread, copy: await opened.promise };
+    } catch (error) {
+      await worker.terminate();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** `isLazy`: it may wait for another call's sync. */
+  async call<Name extends CallName>(
+    name: Name,
+    argument: Argument<Name>,
+    { isLazy = false }: { readonly isLazy?: boolean } = {},
+  ): Promise<Answer<Name>> {
+    if (this.#ended !== null) throw this.#ended;
+    if (this.#closing !== null) throw closed('the store is closed');
+    this.#lastNumber += 1;
+    const { promise, resolve, reject } = Promise.withResolvers<Answer<CallName>>();
+    const message: CallMessage<Name> = { number: this.#lastNumber, name, argument, isLazy };
+    this.#worker.postMessage(message);
+    this.#waiting.set(message.number, { resolve, reject });
+    return (await promise) as Answer<Name>; // the answer with the number of this call
+  }
+
+  /** Everything that was called before is written first. Idempotent. */
+  close(): Promise<void> {
+    if (this.#closing === null && this.#ended === null) {
+      const message: ToWorker = { kind: 'close' };
+      this.#worker.postMessage(message);
+    }
+    this.#closing ??= this.#exit.promise;
+    return this.#closing;
+  }
+
+  #settle({
+    answers,
+    hasEvents,
+  }: {
+    readonly answers: readonly CallAnswer[];
+    readonly hasEvents: boolean;
+  }): void {
+    for (const answer of answers) {
+      const waiting = this.#waiting.get(answer.number);
+      this.#waiting.delete(answer.number);
+      if ('fault' in answer) waiting?.reject(errorOf(answer.fault));
+      else waiting?.resolve(answer.value);
+    }
+    if (hasEvents) this.#onEvents();
+  }
+
+  #end(why: string): void {
+    this.#ended ??= closed(why);
+    for (const { reject } of this.#waiting.values()) reject(this.#ended);
+    this.#waiting.clear();
+  }
+}
+
+/** A worker's file beside this one: a source in a checkout, built in the package. */
+export function workerFile(name: string): URL {
+  const suffix = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+  return new URL(`./${name}${suffix}`, import.meta.url);
+}
+
+function closed(why: string): RolloutError {
+  return new RolloutError('STORE_FAILED', why, { phase: 'server' });
+}

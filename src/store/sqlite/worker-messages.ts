@@ -1,0 +1,37 @@
+import type { StoreFault } from './store-fault.ts';
+import type { SchemaStep } from './schema.ts';
+import type { Answer, Argument, CallName } from './store-calls.ts';
+
+/** What the worker is started with. */
+export interface WorkerTask {
+  readonly file: string;
+  readonly steps: readonly SchemaStep[];
+  /** The file never grows beyond it; null = as far as the disk goes. */
+  readonly maxSizeBytes: number | null;
+}
+
+export interface CallMessage<Name extends CallName = CallName> {
+  readonly number: number;
+  readonly name: Name;
+  readonly argument: Argument<Name>;
+  /** It may wait for another call's sync. */
+  readonly isLazy: boolean;
+}
+
+export type ToWorker = CallMessage | { readonly kind: 'close' };
+
+export type CallAnswer =
+  | { readonly number: number; readonly value: Answer<CallName> }
+  | { readonly number: number; readonly fault: StoreFault };
+
+export type FromWorker =
+  /** The file is open. `upgradedFrom` = where the copy from before an upgrade is. */
+  | { readonly kind: 'open'; readonly copy: string | null }
+  | { readonly kind: 'failed'; readonly fault: StoreFault }
+  | {
+      readonly kind: 'answers';
+      readonly answers: readonly CallAnswer[];
+      /** Events may have been added. */
+      readonly hasEvents: boolean;
+    }
+  | { readonly kind: 'closed' };
