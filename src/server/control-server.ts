@@ -1,7 +1,35 @@
-import { fastify, type FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import { openApiDocument } from '../wire/api/openapi.ts';
+import { operations } from '../wire/api/operations.ts';
+import { Access } from './access.ts';
+import { buildHttpApp } from './http-app.ts';
 import type { ControlServerParts } from './ports.ts';
+import { addRoute, methodsOf, type Routing } from './route.ts';
+import { addCallbackRoutes } from './routes/callbacks.ts';
+import { addDoctorRoutes } from './routes/doctor.ts';
+import { addEventRoutes } from './routes/events.ts';
+import { addFileRoutes } from './routes/files.ts';
+import { addHealthRoute } from './routes/health.ts';
+import { addRolloutRoutes } from './routes/rollout.ts';
+import { addRolloutsRoutes } from './routes/rollouts.ts';
 
 /** The control server: `/rollout`, `/health`, `/metrics` and `/api/v1`. It does not listen yet; whoever builds it closes it. */
 export function buildControlServer(parts: ControlServerParts): FastifyInstance {
-  return fastify({ bodyLimit: parts.limits.bodyBytes });
+  const { limits, logger } = parts;
+  const access = new Access(parts.keys, parts.allowFrom);
+  const app = buildHttpApp({
+    ...{ limits, logger, methodsOf },
+    rewriteUrl: (raw) => access.rewriteUrl(raw),
+  });
+  const routing: Routing = { app, access, parts };
+  addRolloutRoutes(routing);
+  addHealthRoute(routing);
+  addRolloutsRoutes(routing);
+  addFileRoutes(routing);
+  addEventRoutes(routing);
+  addCallbackRoutes(routing);
+  addDoctorRoutes(routing);
+  const document = openApiDocument(parts.version);
+  addRoute(routing, operations.openApi, () => document);
+  return app;
 }

@@ -11,3 +11,25 @@ export interface Capacity {
   readonly available: number;
   readonly accepting: boolean;
 }
+
+/** `GET /health`: the backend's own fields unchanged, then ours. */
+export function healthDocument(state: {
+  readonly backend: Readonly<Record<string, unknown>>;
+  readonly capacity: Capacity;
+  /** Why nothing new is started; null = it is not paused, or the caller is not to know. */
+  readonly pausedReason: string | null;
+  readonly isPaused: boolean;
+  readonly isStopping: boolean;
+  /** null = none. */
+  readonly instanceId: string | null;
+}): Readonly<Record<string, unknown>> {
+  return {
+    ...state.backend,
+    status: state.backend['status'] ?? 'ok',
+    capacity: state.capacity,
+    ...(state.instanceId === null ? {} : { instance_id: state.instanceId }),
+    ...(state.isPaused ? { paused: true } : {}),
+    ...(state.pausedReason === null ? {} : { paused_reason: state.pausedReason }),
+    ...(state.isStopping ? { stopping: true } : {}),
+  };
+}

@@ -9,6 +9,7 @@ export function rolloutIdProblem(id: string): string | null {
   if (id === '.' || id === '..') return 'must not be a relative folder';
   if (/[/\\]/.test(id)) return 'must be a single path segment: no slash, no backslash';
   if (/[\u0000-\u001f\u007f]/.test(id)) return 'must not hold control characters';
+  if (!id.isWellFormed()) return 'must be well-formed Unicode';
   if (Buffer.byteLength(id) > rolloutIdMaxBytes)
     return `must not be longer than ${rolloutIdMaxBytes} bytes`;
   return null;

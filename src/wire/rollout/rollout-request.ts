@@ -3,12 +3,13 @@
  * have the shape that FastAPI gives them (`docs/compatibility.md`).
  */
 import { z } from 'zod';
+import { laxNumber } from '../harbor/lax.ts';
 import { rolloutIdSchema } from './rollout-id.ts';
 
 const jsonObject = z.record(z.string(), z.unknown());
 
 /** Seconds; zero and less mean "already over". Numeric strings are accepted, NaN and infinities are not. */
-const seconds = z.union([z.number(), z.string().trim().min(1).transform(Number)]).pipe(z.number());
+const seconds = laxNumber.meta({ type: 'number' });
 
 export const rolloutRequestSchema = z.object({
   initial_messages: z.array(jsonObject),
@@ -31,3 +32,6 @@ export const rolloutRequestSchema = z.object({
 });
 
 export type RolloutRequest = z.output<typeof rolloutRequestSchema>;
+
+/** Fields of a request whose values no answer repeats. */
+export const secretRequestFields = ['controller_api_key', 'llm_api_key'] as const;

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { messageOf } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import type { ServerLimits } from './ports.ts';
+import { Refusal, refusalOf } from './refusal.ts';
+
+export interface HttpAppOptions {
+  readonly limits: ServerLimits;
+  readonly logger: Logger;
+  /** Where a request goes, from its address as it came. */
+  readonly rewriteUrl?: (raw: IncomingMessage) => string;
+  /** Methods that a path has, for 405; empty = there is no such path. */
+  readonly methodsOf: (path: string) => readonly string[];
+}
+
+const maxHeaderBytes = 16 * 1_024;
+/** A rollout's id of the largest size, each of its bytes percent-encoded, and a file's path. */
+const maxParamLength = 8_192;
+/** How often connections are looked through for requests that do not arrive. */
+const checkEveryMs = 2_000;
+
+/** An HTTP server with our limits and our answers to what goes wrong. Routes read bodies with `readJson`. */
+export function buildHttpApp(options: HttpAppOptions): FastifyInstance {
+  const { limits, logger, rewriteUrl, methodsOf } = options;
+  const refused = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const refusal = refusalOf(error);
+    if (refusal.status >= 500) {
+      const { method, routeOptions } = request;
+      logger.log('error', 'a request failed', {
+        ...{ method, route: routeOptions.url ?? null, error: messageOf(error) },
+        stack: error instanceof Error ? (error.stack ?? null) : null,
+      });
+    }
+    await reply.status(refusal.status).headers(refusal.headers).send(refusal.body);
+  };
+  const app = fastify({
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestTimeoutMs,
+    http: {
+      headersTimeout: limits.headersTimeoutMs,
+      connectionsCheckingInterval: Math.min(checkEveryMs, limits.headersTimeoutMs),
+      maxHeaderSize: maxHeaderBytes,
+    },
+    routerOptions: { maxParamLength },
+    frameworkErrors: (error, request, reply) => void refused(error, request, reply),
+    clientErrorHandler(error, socket) {
+      if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+      const [status, reason] = lineOf(error.code);
+      const body = JSON.stringify({ detail: reason });
+      socket.end(
+        `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+      );
+    },
+    ...(rewriteUrl === undefined ? {} : { rewriteUrl }),
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.setErrorHandler(refused);
+  app.setNotFoundHandler(({ method, url }, reply) => {
+    const allowed = methodsOf(url.split('?', 1)[0] ?? url);
+    const isWrongMethod = allowed.length > 0 && !allowed.includes(method);
+    return reply.send(
+      isWrongMethod
+        ? new Refusal(405, 'Method Not Allowed', { allow: allowed.join(', ') })
+        : new Refusal(404, 'Not Found'),
+    );
+  });
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    reply.header('x-content-type-options', 'nosniff');
+    done();
+  });
+  return app;
+}
+
+function lineOf(code: string): readonly [status: number, reason: string] {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return [408, 'Request Timeout'];
+  if (code === 'HPE_HEADER_OVERFLOW') return [431, 'Request Header Fields Too Large'];
+  return [400, 'Bad Request'];
+}

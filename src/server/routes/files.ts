@@ -1,0 +1,74 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { FileDocument } from '../../wire/api/file.ts';
+import { operations } from '../../wire/api/operations.ts';
+import { readRange } from '../byte-range.ts';
+import type { RolloutFiles } from '../ports.ts';
+import { Refusal } from '../refusal.ts';
+import { addRoute, parameter, type Call, type Routing } from '../route.ts';
+import { viewOf } from './rollouts.ts';
+
+type KeptFile = Awaited<ReturnType<RolloutFiles['list']>>[number];
+
+/** What the archive keeps of a rollout. */
+export function addFileRoutes(routing: Routing): void {
+  const { files } = routing.parts;
+  addRoute(routing, operations.listFiles, async (call) => {
+    const { rollout } = await viewOf(routing, call);
+    const kept = await files.list(rollout.id);
+    return { rollout_id: rollout.id, files: kept.map(fileDocumentOf) };
+  });
+  addRoute(routing, operations.downloadFile, async (call) => {
+    const { rollout } = await viewOf(routing, call);
+    const path = parameter(call, '*');
+    if (!isPlainPath(path)) throw new Refusal(404, 'Not Found');
+    const kept = await files.list(rollout.id);
+    const file = kept.find((candidate) => candidate.path === path);
+    const place = file === undefined ? null : await files.locate(rollout.id, path);
+    if (file === undefined || place === null) throw new Refusal(404, 'Not Found');
+    return await send(call, file, place);
+  });
+}
+
+function fileDocumentOf({ path, sizeBytes, sha256, modifiedAt }: KeptFile): FileDocument {
+  return { path, size_bytes: sizeBytes, sha256, modified_at: modifiedAt.toISOString() };
+}
+
+/** The path is decoded once by now: what still looks like a way out is one. */
+function isPlainPath(path: string): boolean {
+  return (
+    !/[\\\u0000]/.test(path) &&
+    path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
+  );
+}
+
+async function send({ request, reply }: Call, file: KeptFile, place: string): Promise<unknown> {
+  const etag = `"${file.sha256}"`;
+  reply.headers({
+    etag,
+    'accept-ranges': 'bytes',
+    'content-disposition': 'attachment',
+    'cache-control': 'private, no-cache',
+  });
+  if (listsTag(request.headers['if-none-match'], etag)) return await reply.status(304).send();
+  const condition = request.headers['if-range'];
+  const header = condition === undefined || condition === etag ? request.headers.range : undefined;
+  const range = readRange(header, file.sizeBytes);
+  if (range.kind === 'unsatisfiable')
+    throw new Refusal(416, 'the file has no such range', {
+      'content-range': `bytes */${file.sizeBytes}`,
+    });
+  const first = range.kind === 'part' ? range.first : 0;
+  const last = range.kind === 'part' ? range.last : file.sizeBytes - 1;
+  if (range.kind === 'part')
+    reply.status(206).header('content-range', `bytes ${first}-${last}/${file.sizeBytes}`);
+  reply.type('application/octet-stream').header('content-length', last - first + 1);
+  if (last < first || request.method === 'HEAD') return await reply.send('');
+  // The name may have become a link since it was looked at.
+  const handle = await open(place, constants.O_RDONLY | constants.O_NOFOLLOW);
+  return handle.createReadStream({ start: first, end: last });
+}
+
+function listsTag(header: string | undefined, etag: string): boolean {
+  return (header ?? '').split(',').some((tag) => [etag, `W/${etag}`, '*'].includes(tag.trim()));
+}
