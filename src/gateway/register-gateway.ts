@@ -1,11 +1,31 @@
+import type { RequestListener } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { ChatRelay } from './chat-relay.ts';
 
+const paths = ['/chat/completions', '/models'].flatMap((suffix) =>
+  ['', '/v1', '/k/:key', '/k/:key/v1'].map((prefix) => prefix + suffix),
+);
+
 /**
  * Puts the relay before the framework: its paths (`[/k/KEY][/v1]/chat/completions`, `[/k/KEY][/v1]/models`) never enter a route, everything else
- * does. Call it before `listen`; `inject` sees the same paths.
+ * does. Call it before `listen`. The routes serve `inject`, and further addresses that a name such as `localhost` stands for.
  */
 export function registerGateway(server: FastifyInstance, relay: ChatRelay): void {
-  void server;
-  void relay;
+  for (const url of paths)
+    server.route({
+      method: ['GET', 'POST'],
+      url,
+      exposeHeadRoute: false,
+      onRequest: (request, reply, done) => {
+        reply.hijack();
+        if (!relay.handle(request.raw, reply.raw)) done();
+      },
+      handler: () => undefined,
+    });
+  const listeners = server.server.listeners('request') as RequestListener[];
+  server.server.removeAllListeners('request');
+  server.server.on('request', (request, response) => {
+    if (relay.handle(request, response)) return;
+    for (const listener of listeners) listener.call(server.server, request, response);
+  });
 }

@@ -1,0 +1,275 @@
+/**
+ * One call on its way: the request goes up and the answer comes down as bytes, each side no faster than the other takes them. It ends once, when
+ * upstream is done with it and the agent has its answer or is gone; whichever of agent, upstream and abort ends first ends the others.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../core/clock.ts';
+import { sendError, upstreamRefusal, type GatewayError } from './gateway-error.ts';
+import type { CallState, LiveRoute } from './live-route.ts';
+import { answerHeaders, upstreamHeaders } from './relay-headers.ts';
+import { RequestBody } from './request-body.ts';
+
+/** A refusal is read no further than this. */
+const refusalBytes = 64 * 1024;
+
+/** One call that has ended, for observers. */
+export interface RelayedCall {
+  readonly rolloutId: string;
+  /** Of the answer that the agent got; null = none: the agent or an abort ended the call first. */
+  readonly status: number | null;
+  readonly firstByteMs: number | null;
+  readonly durationMs: number;
+  readonly answerBytes: number;
+}
+
+export interface RelayCallParts {
+  readonly route: LiveRoute;
+  /** `/chat/completions`, `/models`. */
+  readonly suffix: string;
+  readonly ownKey: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly clock: Clock;
+  readonly bodyLimitBytes: number;
+  readonly onRefusal: (status: number | null, message: string) => void;
+  readonly onEnd: (call: RelayedCall) => void;
+}
+
+/** A status that is no success, while its body comes. */
+interface Refusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly pieces: Buffer[];
+}
+
+export class RelayCall implements Dispatcher.DispatchHandler, CallState {
+  readonly startedAt: Date;
+  /** Resolves when the call has ended on both sides. */
+  readonly gone: Promise<void>;
+  readonly #parts: RelayCallParts;
+  readonly #startedMs: number;
+  readonly #isGone: () => void;
+  readonly #body: RequestBody | null;
+  #controller: Dispatcher.DispatchController | null = null;
+  #bytes = 0;
+  #firstByteMs: number | null = null;
+  #lastByteMs: number | null = null;
+  /** null = the answer is passed through. */
+  #refusal: Refusal | null = null;
+  #endReason: Error | null = null;
+  #isUpstreamDone = false;
+  #isAgentDone = false;
+  #isOver = false;
+
+  constructor(parts: RelayCallParts) {
+    this.#parts = parts;
+    this.startedAt = parts.clock.now();
+    this.#startedMs = parts.clock.monotonicMs();
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.gone = promise;
+    this.#isGone = () => resolve(undefined);
+    this.#body =
+      parts.request.method === 'POST'
+        ? new RequestBody(parts.request, {
+            limitBytes: parts.bodyLimitBytes,
+            onTooLarge: () => this.#refuse(tooLarge(parts.bodyLimitBytes)),
+          })
+        : null;
+    // An error of it is the end of this call, which knows already.
+    this.#body?.on('error', () => undefined);
+    parts.response.on('drain', () => this.#controller?.resume());
+    parts.response.on('finish', () => this.#agentDone());
+    parts.response.on('close', () => this.#agentDone());
+    parts.response.on('error', () => this.#agentDone());
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get lastByteAt(): Date | null {
+    if (this.#lastByteMs === null) return null;
+    return new Date(this.startedAt.getTime() + (this.#lastByteMs - this.#startedMs));
+  }
+
+  send(dispatcher: Dispatcher): void {
+    const { route, request, suffix, ownKey } = this.#parts;
+    route.begin(this);
+    dispatcher.dispatch(
+      {
+        origin: route.endpoint.origin,
+        path: route.endpoint.pathTo(suffix),
+        method: request.method ?? 'GET',
+        headers: upstreamHeaders(request.rawHeaders, {
+          ownKey,
+          authorization: route.authorization,
+        }),
+        body: this.#body,
+      },
+      this,
+    );
+  }
+
+  /** Ends it on both sides; the agent hears `answer` where it has heard nothing yet. */
+  end(reason: Error, answer: GatewayError): void {
+    if (this.#endReason !== null || this.#isOver) return;
+    if (this.#parts.response.headersSent) {
+      this.#endUpstream(reason);
+      this.#parts.response.destroy();
+    } else this.#refuse(answer, reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#endReason !== null) controller.abort(this.#endReason);
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    // An interim answer; the final one follows.
+    if (status < 200 || this.#endReason !== null) return;
+    const { route, response } = this.#parts;
+    const kept = answerHeaders(headers, route.secrets);
+    if (status >= 300) {
+      this.#refusal = { status, headers: kept, pieces: [] };
+      return;
+    }
+    response.writeHead(status, kept);
+    // Bytes that came with the headers go out with them; where there are none the agent hears of the status now.
+    process.nextTick(() => {
+      if (this.#bytes === 0 && !response.writableEnded) response.flushHeaders();
+    });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#firstByteMs ??= nowMs - this.#startedMs;
+    this.#lastByteMs = nowMs;
+    this.#bytes += chunk.length;
+    if (this.#endReason !== null) return;
+    if (this.#refusal === null) {
+      if (!this.#parts.response.write(chunk)) controller.pause();
+      return;
+    }
+    this.#refusal.pieces.push(chunk);
+    if (this.#bytes < refusalBytes) return;
+    this.#answerRefusal(this.#refusal);
+    this.#endUpstream(new Error('the refusal is long enough'));
+  }
+
+  onResponseEnd(): void {
+    this.#isUpstreamDone = true;
+    if (this.#endReason === null) {
+      if (this.#refusal === null) {
+        this.#parts.route.succeeded();
+        this.#parts.response.end();
+      } else this.#answerRefusal(this.#refusal);
+    }
+    this.#settle();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#isUpstreamDone = true;
+    if (this.#endReason === null) {
+      this.#endReason = error;
+      const { response, onRefusal } = this.#parts;
+      const code = codeOf(error);
+      onRefusal(null, `${response.headersSent ? 'the answer broke off' : 'no answer'} (${code})`);
+      // An answer that breaks off must not look like one that ended.
+      if (response.headersSent) response.destroy();
+      else sendError(response, unreachable(code));
+      this.#body?.destroy();
+    }
+    this.#settle();
+  }
+
+  /** A status that is no success: its body is small, and may name a key. */
+  #answerRefusal({ status, headers, pieces }: Refusal): void {
+    const { route, response, onRefusal } = this.#parts;
+    const { 'content-encoding': encoding, ...plain } = headers;
+    // Nobody asked for a compressed answer: what it says is lost, its status is not.
+    const text =
+      encoding === undefined ? route.withoutSecrets(Buffer.concat(pieces).toString('utf8')) : '';
+    if (status < 400) {
+      const message = `the model's address answers with the redirection ${status}`;
+      onRefusal(status, message);
+      sendError(response, { status: 502, code: 'upstream_refused', message });
+      return;
+    }
+    const { message, body } = upstreamRefusal(status, text);
+    onRefusal(status, message);
+    const bytes = Buffer.from(body ?? text);
+    response.writeHead(status, {
+      ...plain,
+      ...(body !== null && { 'content-type': 'application/json' }),
+      'content-length': bytes.length,
+    });
+    response.end(bytes);
+  }
+
+  #refuse(answer: GatewayError, reason: Error = new Error(answer.message)): void {
+    if (this.#endReason !== null || this.#parts.response.headersSent) return;
+    sendError(this.#parts.response, answer);
+    this.#endUpstream(reason);
+  }
+
+  #agentDone(): void {
+    if (this.#isAgentDone) return;
+    this.#isAgentDone = true;
+    if (!this.#isUpstreamDone) this.#endUpstream(new Error('the agent left'));
+    this.#settle();
+  }
+
+  #endUpstream(reason: Error): void {
+    if (this.#endReason === null && !this.#isUpstreamDone) {
+      this.#endReason = reason;
+      // Before the request is on the wire there is nothing to end: it will be refused when it gets there.
+      if (this.#controller === null) this.#isUpstreamDone = true;
+      else this.#controller.abort(reason);
+    }
+    this.#body?.destroy();
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#isOver || !this.#isUpstreamDone || !this.#isAgentDone) return;
+    this.#isOver = true;
+    const { route, response, clock, onEnd } = this.#parts;
+    route.end(this);
+    this.#isGone();
+    onEnd({
+      rolloutId: route.rolloutId,
+      status: response.headersSent && response.writableFinished ? response.statusCode : null,
+      firstByteMs: this.#firstByteMs,
+      durationMs: clock.monotonicMs() - this.#startedMs,
+      answerBytes: this.#bytes,
+    });
+  }
+}
+
+function tooLarge(limitBytes: number): GatewayError {
+  return {
+    status: 413,
+    code: 'BODY_TOO_LARGE',
+    message: `the request is larger than ${limitBytes} bytes`,
+  };
+}
+
+function unreachable(code: string): GatewayError {
+  return {
+    status: 502,
+    code: 'upstream_unreachable',
+    message: `the model's address gives no answer (${code})`,
+  };
+}
+
+/** Never the message, which may hold an address. */
+function codeOf(error: Error): string {
+  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
+  if (typeof code === 'string') return code;
+  return cause instanceof Error ? codeOf(cause) : error.name;
+}
