@@ -197,9 +197,9 @@ export class MemoryRolloutStore implements RolloutStore {
 
   /** Like a real store, an answer never comes within the call; what is called first is still applied first. */
   async #turn(): Promise<void> {
-    await Promise.resolve();
     if (this.#isClosed)
       throw new RolloutError('STORE_FAILED', 'the store is closed', { phase: 'server' });
+    await Promise.resolve();
   }
 
   #addReceipt(id: string, receipt: CancelReceipt): void {

@@ -15,6 +15,7 @@ export class EventTable {
   readonly #all: Query;
   readonly #ofTenant: Query;
   readonly #ofRollout: Query;
+  readonly #ofBoth: Query;
 
   constructor(database: DatabaseSync) {
     this.#insert = database.prepare(
@@ -41,6 +42,7 @@ export class EventTable {
     this.#all = where('');
     this.#ofTenant = where('AND tenant = ?');
     this.#ofRollout = where('AND rollout_id = ?');
+    this.#ofBoth = where('AND rollout_id = ? AND tenant = ?');
   }
 
   add(events: readonly NewEvent[]): void {
@@ -65,10 +67,9 @@ export class EventTable {
   }
 
   #select({ after, limit, tenant, rolloutId }: Options): StoredEvent[] {
-    if (rolloutId !== undefined) {
-      const events = this.#ofRollout.all(after, rolloutId, limit);
-      return tenant === undefined ? events : events.filter((event) => event.tenant === tenant);
-    }
+    if (rolloutId !== undefined && tenant !== undefined)
+      return this.#ofBoth.all(after, rolloutId, tenant, limit);
+    if (rolloutId !== undefined) return this.#ofRollout.all(after, rolloutId, limit);
     if (tenant !== undefined) return this.#ofTenant.all(after, tenant, limit);
     return this.#all.all(after, limit);
   }
