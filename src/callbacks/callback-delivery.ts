@@ -5,7 +5,7 @@
 import type { Delivery } from '../store/rollout-store.ts';
 
 export interface DeliveryEnd {
-  readonly delivery: Delivery;
+  readonly delivery: Omit<Delivery, 'body'>;
   /** `delivered`; `dead`: no more attempts until somebody replays it; `withdrawn`: its rollout was cancelled before it went out. */
   readonly result: 'delivered' | 'dead' | 'withdrawn';
 }

@@ -6,6 +6,7 @@
  */
 import { canonicalJson } from '../core/canonical-json.ts';
 import type { CallbackChannel } from '../wire/rollout/callback-payloads.ts';
+import { raceSignal } from './race-signal.ts';
 
 /** The JSON object of a callback, as it came. */
 export type CallbackDocument = Readonly<Record<string, unknown>>;
@@ -105,15 +106,7 @@ export class CallbackRendezvous {
 
   /** Resolves when the rollout has ended. Rejects with the reason of `signal`; the rollout goes on. */
   async ended(rolloutId: string, signal: AbortSignal): Promise<RolloutEnd> {
-    signal.throwIfAborted();
-    const leave = Promise.withResolvers<never>();
-    const onAbort = (): void => leave.reject(signal.reason as Error);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await Promise.race([this.#session(rolloutId).ended.promise, leave.promise]);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
+    return await raceSignal(this.#session(rolloutId).ended.promise, signal);
   }
 
   #session(rolloutId: string): Session {

@@ -1,8 +1,20 @@
+/**
+ * Brings what the store holds as pending to its receivers. Every delivery lives through: waiting for its turn, waiting for a place, one attempt, a pause,
+ * and again, until the receiver took it, refused it for good, or it is too old. What a pause or a shutdown interrupts is still pending in the store.
+ */
 import type { Clock } from '../core/clock.ts';
+import { attribute, messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Delivery, RolloutStore } from '../store/rollout-store.ts';
-import type { UrlPolicy } from '../wire/url-policy.ts';
+import { readAcknowledgement } from '../wire/rollout/acknowledgement.ts';
+import { urlParts, type UrlPolicy } from '../wire/url-policy.ts';
 import type { CallbackDelivery, DeliveryActivity, DeliveryEnd } from './callback-delivery.ts';
+import { CallbackHttp, type AttemptResult } from './callback-http.ts';
+import { DeliveryOrder } from './delivery-order.ts';
+import { raceSignal } from './race-signal.ts';
+import { ReceiverSlots } from './receiver-slots.ts';
+import { firstRoundAttempts, pauseMs } from './retry-schedule.ts';
 
 export interface CallbackSenderParts {
   readonly store: Pick<RolloutStore, 'deliveries' | 'delivered' | 'attempted' | 'dead'>;
@@ -12,41 +24,290 @@ export interface CallbackSenderParts {
 }
 
 export interface CallbackSenderOptions {
-  /** After this long without success a delivery is a dead letter. */
+  /** A delivery that is older when a first round of attempts is over is a dead letter. */
   readonly maxAgeMs?: number;
+  readonly attemptMs?: number;
+  readonly perReceiver?: number;
+  readonly overall?: number;
+  readonly userAgent?: string;
+  /** From 0 to 1, for the pauses. */
+  readonly random?: () => number;
+}
+
+const defaults = {
+  maxAgeMs: 24 * 60 * 60_000,
+  attemptMs: 10_000,
+  perReceiver: 32,
+  overall: 256,
+  userAgent: 'slipway',
+  random: Math.random,
+};
+/** A rollout's place is held no longer than a first round of silence takes, whatever its callbacks wait for. */
+const settleMs = 60_000;
+const storeRetryMs = 1_000;
+
+/** A delivery under way. */
+interface Entry {
+  readonly seq: number;
+  readonly url: string;
+  readonly rolloutId: string;
+  readonly receiver: string;
+  readonly since: Date;
+  readonly delivery: DeliveryEnd['delivery'];
+  /** null while a long pause runs: many may wait for a receiver that is gone, and the store has it. */
+  body: string | null;
+  /** In all, as the store counts them. */
+  attempts: number;
+  /** Since it was taken over. */
+  failed: number;
+  lastError: string | null;
+  nextAttemptAt: Date | null;
+  isOnWire: boolean;
+  isEnding: boolean;
+  readonly withdrawn: AbortController;
+  readonly done: PromiseWithResolvers<undefined>;
 }
 
 export class CallbackSender implements CallbackDelivery {
+  readonly #parts: CallbackSenderParts;
+  readonly #options: Required<CallbackSenderOptions>;
+  readonly #http: CallbackHttp;
+  readonly #slots: ReceiverSlots;
+  readonly #order = new DeliveryOrder<Entry>();
+  readonly #entries = new Map<string, Entry>();
+  readonly #listeners = new Set<(end: DeliveryEnd) => void>();
+  readonly #closing = new AbortController();
+  readonly #cutting = new AbortController();
+  #closed: Promise<void> | null = null;
+
   constructor(parts: CallbackSenderParts, options: CallbackSenderOptions = {}) {
-    void parts;
-    void options;
+    this.#parts = parts;
+    this.#options = { ...defaults, ...options };
+    const { userAgent, attemptMs, perReceiver, overall } = this.#options;
+    this.#http = new CallbackHttp({
+      policy: parts.policy,
+      clock: parts.clock,
+      userAgent,
+      attemptMs,
+    });
+    this.#slots = new ReceiverSlots({ perReceiver, overall });
   }
 
   enqueue(deliveries: readonly Delivery[]): void {
-    void deliveries;
-    throw new Error('not yet');
+    if (this.#closing.signal.aborted) return;
+    for (const delivery of deliveries) {
+      const known = this.#entries.get(delivery.key);
+      if (known !== undefined) {
+        // Replayed in the moment in which it became a dead letter.
+        if (known.isEnding) void known.done.promise.then(() => this.enqueue([delivery]));
+        continue;
+      }
+      const entry = entryOf(delivery, this.#parts.clock.now());
+      this.#entries.set(delivery.key, entry);
+      this.#order.add(entry);
+      void this.#deliver(entry);
+    }
   }
 
-  settled(rolloutId: string): Promise<void> {
-    return Promise.reject(new Error(rolloutId));
+  async settled(rolloutId: string): Promise<void> {
+    const entries = this.#order.ofRollout(rolloutId);
+    if (entries.length === 0) return;
+    using link = new LinkedAbort([this.#closing.signal]);
+    const timer = this.#parts.clock.sleep(settleMs, link.signal).catch(() => undefined);
+    const allDone = Promise.all(entries.map(({ done }) => done.promise));
+    await Promise.race([allDone, timer, ...entries.map((entry) => this.#order.stalled(entry))]);
+    link.abort(new Error('settled'));
   }
 
-  withdraw(rolloutId: string): Promise<void> {
-    return Promise.reject(new Error(rolloutId));
+  async withdraw(rolloutId: string): Promise<void> {
+    const entries = this.#order.ofRollout(rolloutId);
+    for (const { withdrawn } of entries) withdrawn.abort(new Error('the rollout was cancelled'));
+    await Promise.all(entries.map(({ done }) => done.promise));
   }
 
   activity(rolloutId: string): DeliveryActivity | null {
-    void rolloutId;
-    return null;
+    const entries = this.#order.ofRollout(rolloutId);
+    const entry = entries.find(({ isOnWire }) => isOnWire) ?? entries[0];
+    if (entry === undefined) return null;
+    const { receiver, attempts, lastError, since, nextAttemptAt } = entry;
+    return { channel: entry.delivery.channel, receiver, attempts, lastError, since, nextAttemptAt };
   }
 
   onEnd(listener: (end: DeliveryEnd) => void): () => void {
-    void listener;
-    return () => undefined;
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
-  close(signal: AbortSignal): Promise<void> {
-    void signal;
-    return Promise.resolve();
+  async close(signal: AbortSignal): Promise<void> {
+    const cut = (): void => this.#cutting.abort(signal.reason);
+    if (signal.aborted) cut();
+    else signal.addEventListener('abort', cut, { once: true });
+    this.#closed ??= this.#close();
+    try {
+      await this.#closed;
+    } finally {
+      signal.removeEventListener('abort', cut);
+    }
   }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(new Error('the sender stops'));
+    await Promise.all([...this.#entries.values()].map(({ done }) => done.promise));
+    await this.#http.close();
+  }
+
+  /** The life of one delivery. Never rejects. */
+  async #deliver(entry: Entry): Promise<void> {
+    using waiting = new LinkedAbort([entry.withdrawn.signal, this.#closing.signal]);
+    try {
+      await raceSignal(this.#order.turn(entry), waiting.signal);
+      for (;;) {
+        const result = await this.#slots.run(entry.receiver, waiting.signal, () =>
+          this.#attempt(entry),
+        );
+        if (result.kind === 'taken') {
+          await this.#taken(entry, result.text);
+          return;
+        }
+        if (await this.#failed(entry, result)) return;
+        await this.#pause(entry, result.retryAfterMs, waiting.signal);
+      }
+    } catch (error) {
+      if (entry.withdrawn.signal.aborted) this.#tell(entry, 'withdrawn');
+      else if (!waiting.signal.aborted) this.#complain(entry, 'stopped by a defect', error);
+    } finally {
+      this.#entries.delete(entry.delivery.key);
+      this.#order.remove(entry);
+      entry.done.resolve(undefined);
+    }
+  }
+
+  async #attempt(entry: Entry): Promise<AttemptResult> {
+    using link = new LinkedAbort([entry.withdrawn.signal, this.#cutting.signal]);
+    entry.isOnWire = true;
+    entry.nextAttemptAt = null;
+    try {
+      entry.body ??= await this.#bodyOf(entry.delivery);
+      const result = await this.#http.attempt({ ...entry.delivery, body: entry.body }, link.signal);
+      entry.attempts += 1;
+      return result;
+    } catch (error) {
+      link.signal.throwIfAborted();
+      const attributed = attribute(error, 'CALLBACK_FAILED', 'callback', 'not sent');
+      return { ...noAnswer, error: attributed };
+    } finally {
+      entry.isOnWire = false;
+    }
+  }
+
+  async #bodyOf({ rolloutId, key }: DeliveryEnd['delivery']): Promise<string> {
+    const ofRollout = await this.#parts.store.deliveries(rolloutId);
+    const found = ofRollout.find((each) => each.key === key);
+    if (found === undefined) throw new Error('the store no longer has it');
+    return found.body;
+  }
+
+  async #taken(entry: Entry, text: string | null): Promise<void> {
+    const ack = text === null ? null : readAcknowledgement(text);
+    const warning = text === null ? 'it is too long or breaks off' : (ack?.warning ?? null);
+    if (warning !== null) this.#complain(entry, 'an acknowledgement is not read', warning);
+    const report = ack?.report ?? null;
+    const controllerReport = report === null ? null : JSON.stringify(report);
+    const { attempts } = entry;
+    await this.#recorded(entry, () =>
+      this.#parts.store.delivered(entry.delivery.key, { attempts, controllerReport }),
+    );
+    this.#tell(entry, 'delivered');
+  }
+
+  /** Answers whether that was the last attempt. */
+  async #failed(
+    entry: Entry,
+    { error, isFinal, isDown }: Extract<AttemptResult, { kind: 'failed' }>,
+  ): Promise<boolean> {
+    const { store, clock } = this.#parts;
+    entry.failed += 1;
+    entry.lastError = error.message;
+    entry.withdrawn.signal.throwIfAborted();
+    const { attempts } = entry;
+    const { key, createdAt } = entry.delivery;
+    const isRoundOver = entry.failed >= firstRoundAttempts;
+    const ageMs = clock.now().getTime() - createdAt.getTime();
+    this.#complain(entry, 'a callback was not taken', error);
+    if (isFinal || (isRoundOver && ageMs > this.#options.maxAgeMs)) {
+      await this.#recorded(entry, () => store.dead(key, { attempts, error: error.message }));
+      this.#tell(entry, 'dead');
+      return true;
+    }
+    await store.attempted(key, { attempts, error: error.message }).catch((problem: unknown) => {
+      this.#complain(entry, 'a failed attempt is not recorded', problem);
+    });
+    if (isRoundOver) {
+      this.#order.stall(entry, { stepsAside: !isDown });
+      entry.body = null;
+    }
+    return false;
+  }
+
+  async #pause(entry: Entry, retryAfterMs: number | null, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    const ms = pauseMs({ failed: entry.failed, retryAfterMs, random: this.#options.random() });
+    entry.nextAttemptAt = new Date(clock.now().getTime() + ms);
+    await clock.sleep(ms, signal);
+  }
+
+  /** What became of a delivery is written until it is: a full disk may find space. Given up at a shutdown; then it goes out again, with the same bytes. */
+  async #recorded(entry: Entry, write: () => Promise<void>): Promise<void> {
+    entry.isEnding = true;
+    for (;;) {
+      try {
+        await write();
+        return;
+      } catch (error) {
+        this.#complain(entry, 'the end of a delivery is not recorded', error);
+        await this.#parts.clock.sleep(storeRetryMs, this.#closing.signal);
+      }
+    }
+  }
+
+  #tell(entry: Entry, result: DeliveryEnd['result']): void {
+    const { attempts, lastError } = entry;
+    const end: DeliveryEnd = { delivery: { ...entry.delivery, attempts, lastError }, result };
+    for (const listener of this.#listeners) {
+      try {
+        listener(end);
+      } catch (error) {
+        this.#complain(entry, 'a listener failed', error);
+      }
+    }
+  }
+
+  #complain(entry: Entry, message: string, problem: unknown): void {
+    const { rolloutId, receiver, attempts, delivery } = entry;
+    const fields = {
+      rolloutId,
+      channel: delivery.channel,
+      receiver,
+      attempts,
+      problem: messageOf(problem),
+    };
+    this.#parts.logger.log('warn', message, fields);
+  }
+}
+
+const noAnswer = { kind: 'failed', isFinal: false, retryAfterMs: null, isDown: false } as const;
+
+function entryOf({ body, ...delivery }: Delivery, since: Date): Entry {
+  const { seq, url, rolloutId, attempts, lastError } = delivery;
+  return {
+    ...{ seq, url, rolloutId, attempts, lastError, since, body },
+    delivery,
+    receiver: urlParts(url)?.origin ?? 'no address',
+    failed: 0,
+    nextAttemptAt: null,
+    isOnWire: false,
+    isEnding: false,
+    withdrawn: new AbortController(),
+    done: Promise.withResolvers<undefined>(),
+  };
 }
