@@ -60,3 +60,15 @@ export { SubmissionRefused } from './callbacks/rollout-submitter.ts';
 export type { Outcome, Verdict } from './wire/outcome.ts';
 export { isRolloutError, RolloutError, type ErrorCode, type Phase } from './core/errors.ts';
 export { errorRegistry } from './core/error-registry.ts';
+
+// Workflows and graders of the backend `local`
+export type {
+  AgentWorkflow,
+  Grader,
+  GraderContext,
+  GraderSample,
+  WorkflowAnswer,
+  WorkflowContext,
+  WorkflowModel,
+  WorkflowOutput,
+} from './backends/local/user-code.ts';

@@ -1,32 +1,250 @@
-/** The archive as folders: `DIR/ENCODED_ID/NAME`. */
+/**
+ * The archive as folders, `DIR/FOLDER/NAME`, the folder named after the rollout's id. Everything comes in under a temporary name and is renamed when it
+ * is complete, so that a reader, and a server that died, leave no half file under a name of the rollout.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readFile, readdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { spellingsOf } from '../trajectory/secret-spellings.ts';
+import { documentText } from './document-text.ts';
+import { folderName, idOfFolder } from './folder-name.ts';
+import { keepTree, type KeepProblem } from './keep-tree.ts';
+import { describeFile, filesBelow, locateBelow } from './kept-files.ts';
 import type { ArchivedFile, ArchivedRollout, RolloutArchive } from './rollout-archive.ts';
 
+/** Shorter values are left alone: they occur in ordinary text, and replacing them would corrupt it. */
+const minSecretLength = 6;
+/** Holds the id where the folder's name is a hash. */
+const idFile = '.rollout-id';
+const draftName = /^\..{36}\.partial/;
+
+/** What a folder holds and since when it has not changed. */
+interface FolderSize {
+  readonly bytes: number;
+  readonly changedMs: number;
+}
+
+export interface FileArchiveOptions {
+  /** Absolute; made when something is first saved. */
+  readonly dir: string;
+  readonly logger: Logger;
+}
+
 export class FileRolloutArchive implements RolloutArchive {
-  /** Nothing is touched before the first call. `dir`: absolute, `archive/` of the data folder. */
-  constructor(_options: { readonly dir: string; readonly logger: Logger }) {}
+  readonly #dir: string;
+  readonly #logger: Logger;
+  /** Per folder the end of the line of those who write in it. */
+  readonly #writers = new Map<string, Promise<unknown>>();
+  readonly #sizes = new Map<string, FolderSize>();
+  /** Leftovers of a server that died are removed once. */
+  #swept: Promise<void> | null = null;
 
-  save(_rollout: ArchivedRollout): ReturnType<RolloutArchive['save']> {
-    throw new Error('not built yet');
+  constructor({ dir, logger }: FileArchiveOptions) {
+    this.#dir = dir;
+    this.#logger = logger;
   }
 
-  list(_rolloutId: string): Promise<readonly ArchivedFile[]> {
-    throw new Error('not built yet');
+  async save(rollout: ArchivedRollout): Promise<readonly KeepProblem[]> {
+    const name = folderName(rollout.rolloutId);
+    return await this.#alone(name, async () => {
+      this.#sizes.delete(name);
+      const dir = path.join(this.#dir, name);
+      try {
+        await mkdir(dir, { recursive: true });
+        await removeDrafts(dir);
+        if (idOfFolder(name) === null) await this.#put(dir, idFile, rollout.rolloutId);
+      } catch (error) {
+        const problem = messageOf(error);
+        const names = [
+          ...Object.keys(rollout.documents),
+          ...rollout.files.map((file) => file.name),
+        ];
+        return names.map((one) => ({ name: one, problem }));
+      }
+      return await this.#fill(dir, rollout);
+    });
   }
 
-  locate(_rolloutId: string, _path: string): Promise<string | null> {
-    throw new Error('not built yet');
+  async #fill(dir: string, rollout: ArchivedRollout): Promise<readonly KeepProblem[]> {
+    const secrets = [...new Set(rollout.secrets)].filter(({ length }) => length >= minSecretLength);
+    const problems: KeepProblem[] = [];
+    const attempt = async (name: string, work: () => Promise<void>): Promise<void> => {
+      try {
+        if (!isKeepable(name)) throw new Error('it is no name for a file of the archive');
+        await work();
+      } catch (error) {
+        problems.push({ name, problem: messageOf(error) });
+      }
+    };
+    for (const [name, value] of Object.entries(rollout.documents))
+      await attempt(name, () => this.#put(dir, name, documentText(name, value, secrets)));
+    const spellings = spellingsOf(secrets);
+    for (const { name, path: from } of rollout.files)
+      await attempt(name, async () => {
+        const draft = path.join(dir, newDraft());
+        try {
+          problems.push(...(await keepTree({ name, from, to: draft }, spellings)));
+          await replace(draft, path.join(dir, name));
+        } finally {
+          await rm(draft, { recursive: true, force: true });
+        }
+      });
+    return problems;
   }
 
-  document(_rolloutId: string, _name: string): Promise<unknown> {
-    throw new Error('not built yet');
+  async list(rolloutId: string): Promise<readonly ArchivedFile[]> {
+    const dir = this.#folder(rolloutId);
+    const described: ArchivedFile[] = [];
+    for (const file of await filesBelow(dir)) {
+      const one = await describeFile(dir, file);
+      if (one !== null) described.push(one);
+    }
+    return described;
   }
 
-  remove(_rolloutId: string): Promise<void> {
-    throw new Error('not built yet');
+  async locate(rolloutId: string, name: string): Promise<string | null> {
+    return await locateBelow(this.#folder(rolloutId), name);
   }
 
-  trim(_maxBytes: number): Promise<readonly string[]> {
-    throw new Error('not built yet');
+  async document(rolloutId: string, name: string): Promise<unknown> {
+    const file = await this.locate(rolloutId, name);
+    if (file === null) return null;
+    try {
+      return JSON.parse(await readFile(file, 'utf8')) as unknown;
+    } catch (error) {
+      this.#logger.log('warn', 'a document of the archive cannot be read', {
+        rollout: rolloutId,
+        name,
+        reason: messageOf(error),
+      });
+      return null;
+    }
+  }
+
+  async remove(rolloutId: string): Promise<void> {
+    const name = folderName(rolloutId);
+    await this.#alone(name, () => this.#drop(name));
+  }
+
+  async trim(maxBytes: number): Promise<readonly string[]> {
+    this.#swept ??= removeDrafts(this.#dir);
+    await this.#swept;
+    const known = await this.#measure();
+    let total = known.reduce((sum, { size }) => sum + size.bytes, 0);
+    const removed: string[] = [];
+    for (const { name, size } of known.sort((a, b) => a.size.changedMs - b.size.changedMs)) {
+      if (total <= maxBytes) break;
+      if (this.#writers.has(name)) continue; // about to change, and therefore new
+      const id = idOfFolder(name) ?? (await this.#idIn(name));
+      await this.#alone(name, () => this.#drop(name));
+      total -= size.bytes;
+      if (id !== null) removed.push(id);
+    }
+    return removed;
+  }
+
+  async #measure(): Promise<{ readonly name: string; readonly size: FolderSize }[]> {
+    const names = await this.#folders();
+    const present = new Set(names);
+    for (const name of this.#sizes.keys()) if (!present.has(name)) this.#sizes.delete(name);
+    const measured = [];
+    for (const name of names) {
+      let size = this.#sizes.get(name);
+      if (size === undefined) {
+        const files = await filesBelow(path.join(this.#dir, name));
+        size = {
+          bytes: files.reduce((sum, { stats }) => sum + stats.size, 0),
+          changedMs: Math.max(0, ...files.map(({ stats }) => stats.ctimeMs)),
+        };
+        if (!this.#writers.has(name)) this.#sizes.set(name, size);
+      }
+      measured.push({ name, size });
+    }
+    return measured;
+  }
+
+  async #folders(): Promise<string[]> {
+    const entries = await readdir(this.#dir, { withFileTypes: true }).catch(() => []);
+    return entries.flatMap((entry) =>
+      entry.isDirectory() && !entry.name.startsWith('.') ? [entry.name] : [],
+    );
+  }
+
+  async #idIn(name: string): Promise<string | null> {
+    return await readFile(path.join(this.#dir, name, idFile), 'utf8').catch(() => null);
+  }
+
+  async #put(dir: string, name: string, text: string): Promise<void> {
+    const draft = path.join(dir, newDraft());
+    try {
+      await using file = await open(draft, 'wx', 0o644);
+      await file.writeFile(text);
+      await file.sync();
+      await replace(draft, path.join(dir, name));
+    } finally {
+      await rm(draft, { force: true });
+    }
+  }
+
+  /** Gone under its name at once, however long removing takes. */
+  async #drop(name: string): Promise<void> {
+    this.#sizes.delete(name);
+    const grave = path.join(this.#dir, newDraft());
+    try {
+      await rename(path.join(this.#dir, name), grave);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+      throw error;
+    }
+    await rm(grave, { recursive: true, force: true });
+  }
+
+  #folder(rolloutId: string): string {
+    return path.join(this.#dir, folderName(rolloutId));
+  }
+
+  /** One writer per folder at a time, in the order of calls. */
+  async #alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#writers.get(name) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    this.#writers.set(name, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#writers.get(name) === mine) this.#writers.delete(name);
+    }
+  }
+}
+
+/** One plain name, not one of the archive's own. */
+function isKeepable(name: string): boolean {
+  return name !== '' && !name.startsWith('.') && !/[/\\\0]/.test(name);
+}
+
+function newDraft(): string {
+  return `.${randomUUID()}.partial`;
+}
+
+/** What a save left that did not end. */
+async function removeDrafts(dir: string): Promise<void> {
+  for (const name of await readdir(dir).catch(() => []))
+    if (draftName.test(name)) await rm(path.join(dir, name), { recursive: true, force: true });
+}
+
+/** Puts what is complete in the place of what was there, a link included; nothing made = nothing replaced. */
+async function replace(draft: string, target: string): Promise<void> {
+  try {
+    await rename(draft, target);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return;
+    if (code !== 'EISDIR' && code !== 'ENOTDIR' && code !== 'ENOTEMPTY' && code !== 'EEXIST')
+      throw error;
+    const grave = `${draft}-old`;
+    await rename(target, grave);
+    await rename(draft, target);
+    await rm(grave, { recursive: true, force: true });
   }
 }
