@@ -6,6 +6,9 @@ import { addEngineCommand } from './commands/engine.ts';
 import { addCompareCommand, addResumeCommand } from './commands/jobs.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addServeCommand } from './commands/serve.ts';
+import { addCallbacksCommands, addRolloutsCommands } from './commands/rollouts.ts';
+import { addCancelCommand, addDoctorCommand, addStatusCommand } from './commands/status.ts';
+import { addStoreCommands } from './commands/store.ts';
 import { addTaskCommands } from './commands/task.ts';
 import { addTrajectoryCommands } from './commands/trajectory.ts';
 import { addTrialsCommands } from './commands/trials.ts';
@@ -23,6 +26,15 @@ export function buildProgram(version: string, run: RunAction): Command {
     .exitOverride();
   addRunCommand(program, 'run', run);
   addServeCommand(program, run);
+  addStatusCommand(program, run);
+  addCancelCommand(program, run);
+  addDoctorCommand(program, run);
+  const rollouts = program.command('rollouts').description('look at the rollouts of a server');
+  addRolloutsCommands(rollouts, run);
+  const callbacks = program.command('callbacks').description('see to callbacks that nobody took');
+  addCallbacksCommands(callbacks, run);
+  const store = program.command('store').description('copy and convert the store of a server');
+  addStoreCommands(store, run);
 
   const jobs = program.command('jobs').alias('job').description('finish and compare jobs');
   addRunCommand(jobs, 'start', run);
