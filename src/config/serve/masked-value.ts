@@ -7,11 +7,9 @@ export function maskedValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskedValue);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [
-      name,
-      secretName.test(name) && typeof part !== 'boolean' && part !== null
-        ? mask
-        : maskedValue(part),
-    ]),
+    Object.entries(value).map(([name, part]) => {
+      const canBeSecret = typeof part === 'string' || (typeof part === 'object' && part !== null);
+      return [name, canBeSecret && secretName.test(name) ? mask : maskedValue(part)];
+    }),
   );
 }
