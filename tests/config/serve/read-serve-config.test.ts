@@ -57,7 +57,7 @@ function valuesOf({ path, setting: { kind } }: SettingRow): readonly [string, st
   }
   if (kind.expects === 'true or false') return ['true', 'false', 'true'];
   if (kind.expects === 'a table') return ['{"a":1}', '{"a":2}', '{"a":3}'];
-  if (kind.expects.endsWith("from 0 to 1")) return ['0.1', '0.2', '0.3'];
+  if (kind.expects.endsWith('from 0 to 1')) return ['0.1', '0.2', '0.3'];
   if (/^(a whole number|a number|seconds)/.test(kind.expects)) return ['5001', '5002', '5003'];
   return ['one', 'two', 'three'];
 }
