@@ -30,7 +30,7 @@ export interface ServeConfig extends Omit<ServeSettings, 'dataDir'> {
   readonly tenants: Readonly<Record<string, TenantSettings>>;
   /** Absolute; null = there is no file. */
   readonly file: string | null;
-  /** Where relative paths of the configuration start: the folder of the file, or the current one. */
+  /** Where relative paths of requests start: the folder of the file, or the current one. Those of the configuration are absolute already. */
   readonly baseDir: string;
   readonly origins: readonly SettingOrigin[];
 }
@@ -51,6 +51,7 @@ export function compileServeConfig(
 ): ServeConfig {
   const { flags, document, file } = given;
   const problems = new Problems();
+  const baseDir = file === null ? machine.cwd : resolve(file, '..');
   const inFile = flatten(document, problems);
   const values = new Map<string, unknown>();
   const origins: SettingOrigin[] = [];
@@ -80,20 +81,18 @@ export function compileServeConfig(
       values.set(row.path, 'value' in row.setting.fallback ? row.setting.fallback.value : 0);
       continue;
     }
-    values.set(row.path, read.value);
-    origins.push({ key: row.key, value: row.setting.kind.show(read.value), from });
+    const { kind } = row.setting;
+    const located =
+      kind.locate?.(read.value, isText === true ? machine.cwd : baseDir) ?? read.value;
+    values.set(row.path, located);
+    origins.push({ key: row.key, value: kind.show(located), from });
   }
-  const tenants = compileTenants(document['tenants'], { file, origins, problems });
+  const tenants = compileTenants(document['tenants'], { file, baseDir, origins, problems });
   const tree = asTree(values) as unknown as ServeSettings;
   if (tree.engine.kvLow > tree.engine.kvHigh)
     problems.add('engine.kv_low', 'is above engine.kv_high', 'Set it to at most engine.kv_high.');
   problems.throwIfAny();
-  const baseDir = file === null ? machine.cwd : resolve(file, '..');
-  const isFromFile = origins.find(({ key }) => key === 'data_dir')?.from.startsWith('file ');
-  const dataDir = resolve(
-    isFromFile === true ? baseDir : machine.cwd,
-    tree.dataDir ?? resolve(machine.stateDir, 'server'),
-  );
+  const dataDir = tree.dataDir ?? resolve(machine.stateDir, 'server');
   const shown = origins.map((row) => (row.key === 'data_dir' ? { ...row, value: dataDir } : row));
   return deepFreeze({ ...tree, dataDir, tenants, file, baseDir, origins: shown });
 }
@@ -126,10 +125,12 @@ function compileTenants(
   tenants: unknown,
   {
     file,
+    baseDir,
     origins,
     problems,
   }: {
     readonly file: string | null;
+    readonly baseDir: string;
     readonly origins: SettingOrigin[];
     readonly problems: Problems;
   },
@@ -153,7 +154,7 @@ function compileTenants(
       if (!known.has(key))
         addUnknown(`${at}.${key}`, new Set([...known].map((one) => `${at}.${one}`)), problems);
     const values = tenantRows.map((row) =>
-      readOfTenant(row, fields, { at, file, origins, problems }),
+      readOfTenant(row, fields, { at, file, baseDir, origins, problems }),
     );
     compiled[name] = Object.fromEntries(values) as unknown as TenantSettings;
   }
@@ -166,6 +167,7 @@ function readOfTenant(
   at: {
     readonly at: string;
     readonly file: string | null;
+    readonly baseDir: string;
     readonly origins: SettingOrigin[];
     readonly problems: Problems;
   },
@@ -178,12 +180,13 @@ function readOfTenant(
     at.problems.add(`${at.at}.${row.key}`, read.problem, `Correct ${at.at}.${row.key}.`);
     return [row.path, preset];
   }
+  const located = kind.locate?.(read.value, at.baseDir) ?? read.value;
   at.origins.push({
     key: `${at.at}.${row.key}`,
-    value: kind.show(read.value),
+    value: kind.show(located),
     from: given === undefined ? 'default' : `file ${at.file ?? ''}`,
   });
-  return [row.path, read.value];
+  return [row.path, located];
 }
 
 function asTree(values: ReadonlyMap<string, unknown>): Record<string, unknown> {

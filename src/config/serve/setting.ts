@@ -1,5 +1,7 @@
 /** Kinds of settings: how a value is read from a document, from the text of a flag or variable, and how it is described. */
 
+import { resolve } from 'node:path';
+
 export type Read<T> = { readonly value: T } | { readonly problem: string };
 
 export interface Kind<T> {
@@ -13,6 +15,8 @@ export interface Kind<T> {
   read(value: unknown, isText: boolean): Read<T>;
   /** As it stands in a document. */
   show(value: T): unknown;
+  /** With its relative paths starting at `dir`; absent = it holds no path. */
+  locate?(value: T, dir: string): T;
 }
 
 export interface Setting<T> {
@@ -47,6 +51,21 @@ const refuse = (expects: string): { readonly problem: string } => ({
 export const text: Kind<string | null> = simple('a text', 'TEXT', (value) =>
   typeof value === 'string' ? { value: value === '' ? null : value } : refuse('a text'),
 );
+
+export const folder: Kind<string | null> = {
+  ...text,
+  expects: 'a path',
+  placeholder: 'DIR',
+  locate: (value, dir) => (value === null ? null : resolve(dir, value)),
+};
+
+/** A class in a module. */
+export const moduleExport: Kind<string | null> = {
+  ...text,
+  expects: 'path/to/module.ts:ExportedClass',
+  placeholder: 'FILE:CLASS',
+  locate: (value, dir) => (value === null ? null : resolve(dir, value)),
+};
 
 export function choice<const T extends string>(...choices: readonly T[]): Kind<T> {
   const expects = `one of ${choices.join(', ')}`;
@@ -111,17 +130,19 @@ export const flag: Kind<boolean> = simple('true or false', 'true|false', (value,
 const secretForm = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$/;
 
 /** Where a secret is, never the secret: `env:NAME` or `file:PATH`. */
-export const secretPlace: Kind<string | null> = simple(
-  'env:NAME or file:PATH',
-  'PLACE',
-  (value) => {
+export const secretPlace: Kind<string | null> = {
+  ...simple<string | null>('env:NAME or file:PATH', 'PLACE', (value) => {
     if (value === '') return { value: null };
     // The value may be a secret that somebody wrote here: it is not repeated.
     return typeof value === 'string' && secretForm.test(value)
       ? { value }
       : { problem: 'expected env:NAME or file:PATH, never the secret itself' };
+  }),
+  locate(value, dir) {
+    if (value?.startsWith('file:') !== true) return value;
+    return `file:${resolve(dir, value.slice('file:'.length))}`;
   },
-);
+};
 
 /** Any table of a document; JSON in flags and variables. */
 export const table: Kind<Readonly<Record<string, unknown>>> = simple(
@@ -167,5 +188,7 @@ export function listOf<T>(kind: Kind<T | null> | Kind<T>): Kind<readonly T[]> {
       return { value: values };
     },
     show: (values) => values.map((value) => one.show(value)),
+    locate: (values, dir) =>
+      values.map((value) => (one.locate === undefined ? value : (one.locate(value, dir) as T))),
   };
 }

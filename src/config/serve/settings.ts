@@ -5,7 +5,9 @@
 import {
   choice,
   flag,
+  folder,
   listOf,
+  moduleExport,
   number,
   seconds,
   secretPlace,
@@ -41,7 +43,7 @@ export const loopbackHosts: readonly unknown[] = ['127.0.0.1', '::1', 'localhost
 // A table reads best with one row per line.
 // prettier-ignore
 export const settings = {
-  dataDir: setting(text, null, 'folder for everything that this server keeps; one server per folder (default: server/ in the state folder)'),
+  dataDir: setting(folder, null, 'folder for everything that this server keeps; one server per folder (default: server/ in the state folder)'),
   listen: {
     host: setting(text as Kind<string>, '127.0.0.1', 'address of the control listener', { flag: 'host' }),
     port: setting(port, 8000, 'port of the control listener; 0 = any free one', { flag: 'port', otherVariable: '_OSMOSIS_ROLLOUT_PORT' }),
@@ -68,8 +70,8 @@ export const settings = {
       taskKey: setting(text as Kind<string>, 'harbor_task', 'key of the metadata that names the task'),
     },
     local: {
-      workflow: setting(text, null, 'the AgentWorkflow: path/file.ts:Export'),
-      grader: setting(text, null, 'the Grader: path/file.ts:Export'),
+      workflow: setting(moduleExport, null, 'the AgentWorkflow'),
+      grader: setting(moduleExport, null, 'the Grader'),
       workflowConfig: setting(table, {}, 'given to the constructor of the workflow'),
       graderConfig: setting(table, {}, 'given to the constructor of the grader'),
       memoryMb: setting(whole(16), 512, 'heap of one worker thread'),
