@@ -29,7 +29,6 @@ function readJson({ body, headers }: FastifyRequest): unknown {
   try {
     return JSON.parse(utf8.decode(body)) as unknown;
   } catch (error) {
-    const position = /position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1];
-    throw invalid([malformedJson(Number(position ?? 0))]);
+    throw invalid([malformedJson(error)]);
   }
 }

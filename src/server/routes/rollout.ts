@@ -94,7 +94,7 @@ function checkAddresses(body: RolloutRequest, addresses: AddressPolicy): void {
     // No model and no grader are asked for by an empty address; a completion callback cannot be left out.
     if (url === null || (url === '' && field !== 'completion_callback_url')) return [];
     const problem = addresses.problem(url);
-    return problem === null ? [] : [brokenRule(['body', field], problem, null)];
+    return problem === null ? [] : [brokenRule(['body', field], `${field} ${problem}`, null)];
   });
   if (problems.length > 0) throw invalid(problems);
 }

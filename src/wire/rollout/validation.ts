@@ -27,16 +27,29 @@ export function problemsOf(
   });
 }
 
-/** A body that is no JSON. `position` in it, where that is known. */
-export function malformedJson(position: number): ValidationProblem {
+/** A body that is no JSON, in Python's words. The parser's own would repeat the text around the mistake, and keys may stand there. */
+export function malformedJson(error: unknown): ValidationProblem {
+  const message = error instanceof Error ? error.message : '';
+  const position = Number(/position (\d+)/.exec(message)?.[1] ?? 0);
+  const [, said = 'Expecting value'] =
+    malformations.find(([pattern]) => pattern.test(message)) ?? [];
   return {
     type: 'json_invalid',
     loc: ['body', position],
     msg: 'JSON decode error',
     input: {},
-    ctx: { error: 'not JSON' },
+    ctx: { error: said },
   };
 }
+
+const malformations: readonly (readonly [said: RegExp, python: string])[] = [
+  [/property name/, 'Expecting property name enclosed in double quotes'],
+  [/Expected ','/, "Expecting ',' delimiter"],
+  [/Expected ':'/, "Expecting ':' delimiter"],
+  [/Unterminated string/, 'Unterminated string'],
+  [/control character/, 'Invalid control character'],
+  [/after JSON/, 'Extra data'],
+];
 
 /** One rule of ours about one field. */
 export function brokenRule(
@@ -111,11 +124,14 @@ const typeRows: Readonly<Record<string, readonly [type: string, msg: string]>> =
 };
 
 function wrongType(issue: z.core.$ZodIssueInvalidType, value: unknown, parent: unknown): Described {
-  const isBody = issue.path.length === 0;
-  if (value === undefined || (isBody && value === null))
-    return { type: 'missing', msg: 'Field required', input: isBody ? null : parent };
+  if (value === undefined)
+    return {
+      type: 'missing',
+      msg: 'Field required',
+      input: issue.path.length === 0 ? null : parent,
+    };
   if (issue.expected === 'number' && typeof value === 'string') return wrongNumber(value);
-  if (issue.expected === 'boolean' && typeof value === 'string')
+  if (issue.expected === 'boolean' && (typeof value === 'string' || typeof value === 'number'))
     return {
       type: 'bool_parsing',
       msg: 'Input should be a valid boolean, unable to interpret input',

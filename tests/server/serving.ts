@@ -1,0 +1,104 @@
+/** A control server over a service that the test holds. */
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import { systemClock } from '../../src/core/clock.ts';
+import type { Logger } from '../../src/core/logger.ts';
+import { buildControlServer } from '../../src/server/control-server.ts';
+import type { KeyRing } from '../../src/server/key-ring.ts';
+import { compileAllowFrom } from '../../src/server/may-listen.ts';
+import {
+  defaultServerLimits,
+  type ControlServerParts,
+  type ServerLimits,
+} from '../../src/server/ports.ts';
+import { UrlPolicy } from '../../src/wire/url-policy.ts';
+import { FakeRolloutService } from '../fakes/fake-rollout-service.ts';
+
+export const controlKey = 'control-key-0123456789';
+export const blueKey = 'blue-key-0123456789abc';
+export const greenKey = 'green-key-0123456789ab';
+
+const tenants = new Map<string, string | null>([
+  [controlKey, null],
+  [blueKey, 'blue'],
+  [greenKey, 'green'],
+]);
+
+export const noKeys: KeyRing = { hasKeys: false, identify: () => null };
+
+export const threeKeys: KeyRing = {
+  hasKeys: true,
+  identify(key) {
+    const tenant = tenants.get(key);
+    return tenant === undefined ? null : { tenant };
+  },
+};
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export class Serving implements AsyncDisposable {
+  readonly service: FakeRolloutService;
+  readonly lines: LogLine[] = [];
+  readonly app: FastifyInstance;
+
+  constructor(
+    given: Partial<Omit<ControlServerParts, 'limits' | 'allowFrom' | 'service'>> & {
+      readonly limits?: Partial<ServerLimits>;
+      readonly allowFrom?: readonly string[];
+      readonly service?: FakeRolloutService;
+    } = {},
+  ) {
+    const { limits, allowFrom, service, ...rest } = given;
+    this.service = service ?? new FakeRolloutService();
+    const logger: Logger = {
+      log: (level, message, fields = {}) => void this.lines.push({ level, message, fields }),
+    };
+    this.app = buildControlServer({
+      keys: noKeys,
+      files: { list: async () => [], locate: async () => null },
+      metrics: { contentType: 'text/plain; version=0.0.4', text: async () => 'up 1\n' },
+      doctor: { diagnose: async () => null, diagnoseServer: async () => [] },
+      addresses: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),
+      ...{ clock: systemClock, logger, instanceId: null, version: '1.2.3' },
+      ...rest,
+      service: this.service,
+      allowFrom: compileAllowFrom(allowFrom ?? []),
+      limits: { ...defaultServerLimits, ...limits },
+    });
+  }
+
+  async ask(options: InjectOptions) {
+    return await this.app.inject(options);
+  }
+
+  /** `POST` of a JSON value. */
+  async post(url: string, body: unknown, headers: Readonly<Record<string, string>> = {}) {
+    return await this.app.inject({
+      ...{ method: 'POST', url, payload: JSON.stringify(body) },
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.app.close();
+  }
+}
+
+export const bearer = (key: string): Readonly<Record<string, string>> => ({
+  authorization: `Bearer ${key}`,
+});
+
+/** A request that is right, for `id`. */
+export function rolloutBody(id?: string, more: Readonly<Record<string, unknown>> = {}): object {
+  return {
+    initial_messages: [{ role: 'user', content: 'hi' }],
+    chat_completions_url: '',
+    completion_callback_url: 'http://127.0.0.1:9/c',
+    controller_api_key: 'controller-secret',
+    ...(id === undefined ? {} : { rollout_id: id }),
+    ...more,
+  };
+}
