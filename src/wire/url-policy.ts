@@ -27,7 +27,7 @@ export interface UrlParts {
   readonly authorization: string | null;
 }
 
-const pattern = /^(https?):\/\/(?:([^/?#\\]*)@)?([^/?#@\\]+)([^#]*)/i;
+const pattern = /^(https?):\/\/(?:([^/?#\\]*)@)?([^/?#@\\]+)([/?][^#]*)?(?:#.*)?$/i;
 
 /** null for what is no http(s) URL. */
 export function urlParts(url: string): UrlParts | null {

@@ -63,9 +63,13 @@ function fitObject(
   within: readonly object[],
 ): Record<string, unknown> {
   const fitted: [string, unknown][] = [];
-  for (const [key, part] of Object.entries(value)) {
-    const whole = fit(part, losses, within);
-    if (whole !== dropped) fitted.push([key, whole]);
+  for (const key of Object.keys(value)) {
+    try {
+      const whole = fit(value[key], losses, within);
+      if (whole !== dropped) fitted.push([key, whole]);
+    } catch {
+      losses.add('a value that cannot be read');
+    }
   }
   return Object.fromEntries(fitted);
 }
