@@ -11,6 +11,7 @@ import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
 import type { ServeConfig } from '../config/serve/read-serve-config.ts';
 import { messageOf, RolloutError } from '../core/errors.ts';
+import { never } from '../core/linked-abort.ts';
 import { Scope } from '../core/scope.ts';
 import { ChatRelay } from '../gateway/chat-relay.ts';
 import { registerGateway } from '../gateway/register-gateway.ts';
@@ -196,8 +197,8 @@ export async function startServer(
     await Promise.all(running);
   });
 
-  const { recovered } = await scheduler.start(signal).catch(async (error: unknown) => {
-    await scheduler.stop({ drainMs: 0, hurry: AbortSignal.abort(error), abortMs });
+  const { recovered } = await scheduler.start().catch(async (error: unknown) => {
+    await scheduler.stop({ drainMs: 0, hurry: never, abortMs, force: never });
     throw error;
   });
   log.log('info', 'the server is ready', { controlUrl, dataUrl, backend: backend.kind, recovered });
@@ -207,7 +208,8 @@ export async function startServer(
   const end = async (hurry: AbortSignal): Promise<void> => {
     log.log('info', 'the server stops');
     try {
-      await scheduler.stop({ drainMs: config.shutdown.drainMs, hurry, abortMs });
+      // The process ends at a third signal: no stage of its own is needed for that.
+      await scheduler.stop({ drainMs: config.shutdown.drainMs, hurry, abortMs, force: never });
     } finally {
       await owned[Symbol.asyncDispose]();
     }
