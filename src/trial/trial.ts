@@ -12,6 +12,7 @@ import type { Environment } from '../environments/environment.ts';
 import { dumpNonDefaultTrialConfig, dumpTrialConfig } from '../wire/harbor/dump.ts';
 import type { CancellationReceipt } from '../wire/harbor/slipway-record.ts';
 import type { TrialResult } from '../wire/harbor/trial-result.ts';
+import type { ProcessView } from '../wire/rollout/process-view.ts';
 import { createAgent, describeAgent } from './agent-of-trial.ts';
 import { cancelSandboxes } from './cancel.ts';
 import { DeadlineScope, raceAbort, TrialWork } from './deadline-scope.ts';
@@ -32,12 +33,22 @@ import { planTrial, type TrialPlan } from './trial-plan.ts';
 import { TrialRecord } from './trial-record.ts';
 import { trialSecrets } from './trial-secrets.ts';
 
+export interface SandboxView {
+  readonly name: string;
+  /** null = they cannot be looked at. */
+  readonly processes: readonly ProcessView[] | null;
+}
+
 /** One run of an agent on a task, from the empty folder to `result.json`. */
 export interface Trial {
   readonly name: string;
   /** Absolute folder `<trials_dir>/<trial_name>`. */
   readonly dir: string;
   readonly progress: TrialProgress;
+  /** What it has failed with so far, an agent that ran out of time before its verification included; null = nothing. The first failure counts. */
+  readonly failure: RolloutError | null;
+  /** What its sandboxes run now, by sandbox, newest last; see `Environment.inspectProcesses`. */
+  inspect(signal: AbortSignal): Promise<readonly SandboxView[]>;
   /**
    * Runs all stages and resolves with the record, whatever happened: failures, timeouts and cancellation are in it. Rejects only when the
    * trial folder itself cannot be written (DISK_FULL, INTERNAL). Called once.
@@ -118,6 +129,20 @@ class StagedTrial implements Trial {
 
   get progress(): TrialProgress {
     return this.#teller.progress;
+  }
+
+  get failure(): RolloutError | null {
+    const round = this.#record.rounds.at(-1)?.record ?? null;
+    return (this.#record.failure ?? round?.failure)?.error ?? null;
+  }
+
+  async inspect(signal: AbortSignal): Promise<readonly SandboxView[]> {
+    return await Promise.all(
+      this.#sandboxes.open.map(async (environment) => ({
+        name: environment.name,
+        processes: await environment.inspectProcesses(signal),
+      })),
+    );
   }
 
   run(signal: AbortSignal): Promise<TrialResult> {

@@ -50,6 +50,8 @@ export class FakeTrials {
         since: new Date(0),
         lastEventAt: new Date(0),
       },
+      failure: null,
+      inspect: () => Promise.resolve([]),
       run: async (signal) => {
         this.running += 1;
         this.mostRunning = Math.max(this.mostRunning, this.running);

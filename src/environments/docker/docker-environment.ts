@@ -18,6 +18,7 @@ import type {
   ServiceAccess,
   StartReport,
 } from '../environment.ts';
+import { viewProcesses } from '../shared/process-view.ts';
 import { openShell, runCommand, type ExecTarget } from './container-exec.ts';
 import { openInteractive } from './container-process.ts';
 import { downloadDir, downloadFile, uploadDir, uploadFile } from './container-files.ts';
@@ -151,8 +152,15 @@ export class DockerEnvironment implements Environment {
     return await control.kill(keep, signal);
   }
 
-  inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
-    return signal.aborted ? Promise.reject(signal.reason as Error) : Promise.resolve(null);
+  async inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
+    try {
+      signal.throwIfAborted();
+      const pids = await (await this.#control(signal)).pids();
+      return pids === null ? null : viewProcesses(pids);
+    } catch {
+      signal.throwIfAborted();
+      return null;
+    }
   }
 
   setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {
@@ -252,12 +260,13 @@ export class DockerEnvironment implements Environment {
       throw new RolloutError('ENVIRONMENT_LOST', 'the container does not run', {
         phase: 'agent-stop',
       });
+    const { namespaces } = this.#parts;
     const folder =
       process.getuid?.() === 0 ? await cgroupFolder(State.Pid, target.containerId) : null;
     this.#processes =
       folder === null
         ? new NamespaceControl(target, this.#spec.limits.pids)
-        : new CgroupControl(target, { folder, initPid: State.Pid });
+        : new CgroupControl(target, { folder, initPid: State.Pid, namespaces });
     return this.#processes;
   }
 

@@ -1,6 +1,7 @@
 import type { EngineClient } from './engine/engine-client.ts';
 import type { DockerImages } from './images/docker-images.ts';
 import type { CompiledDockerOptions, DockerPorts } from './options.ts';
+import type { NamespaceScan } from './processes/host-processes.ts';
 
 /** What all environments of one provider share. */
 export interface DockerParts {
@@ -8,6 +9,7 @@ export interface DockerParts {
   readonly images: DockerImages;
   readonly options: CompiledDockerOptions;
   readonly ports: DockerPorts;
+  readonly namespaces: NamespaceScan;
   /** Processors of the engine's machine; 0 = unknown. */
   readonly engineCpus: number;
   /** The compose CLI as words; null = not found. */

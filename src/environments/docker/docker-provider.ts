@@ -32,6 +32,7 @@ import {
   type DockerOptions,
   type DockerPorts,
 } from './options.ts';
+import { NamespaceScan } from './processes/host-processes.ts';
 import { defaultDestroyMs, existsByName, removeSandbox } from './removal.ts';
 import { labelKeys, sandboxLabels } from './sandbox-names.ts';
 
@@ -46,6 +47,7 @@ export class DockerProvider implements EnvironmentProvider {
   readonly #ports: DockerPorts;
   readonly #engine: EngineClient;
   readonly #images: DockerImages;
+  readonly #namespaces = new NamespaceScan();
   #ready: { readonly capabilities: EnvironmentCapabilities; readonly parts: DockerParts } | null =
     null;
 
@@ -100,6 +102,7 @@ export class DockerProvider implements EnvironmentProvider {
           images: this.#images,
           options: this.#options,
           ports: this.#ports,
+          namespaces: this.#namespaces,
           engineCpus: settings.NCPU,
           composeCommand,
         },

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
+import type { LoopTurns } from '../../core/loop-turns.ts';
 import type { EnvironmentSpec } from '../environment.ts';
 import { caBundle } from '../shared/extra-ca.ts';
 import { mountLimitedDisk } from './disk-quota.ts';
@@ -11,6 +12,7 @@ import type { Machine } from './machine.ts';
 import { networkFiles, planNetwork } from './network-plan.ts';
 import { SandboxNetwork } from './network/sandbox-network.ts';
 import { makePrivateDir, type CompiledLocalOptions } from './options.ts';
+import type { HostScan } from './processes/host-scan.ts';
 import { childPids, readProcess } from './processes/process-table.ts';
 import { SandboxProcesses } from './processes/sandbox-processes.ts';
 import { TracedProcesses } from './processes/traced-processes.ts';
@@ -23,6 +25,8 @@ export interface BootRequest {
   readonly image: StoredImage;
   readonly folder: SandboxFolder;
   readonly machine: Machine;
+  readonly scan: HostScan;
+  readonly turns: LoopTurns;
   readonly options: CompiledLocalOptions;
 }
 
@@ -32,7 +36,7 @@ const firstChildMs = 1_000;
 
 /** ENVIRONMENT_START_FAILED, CAPABILITY_UNSUPPORTED, DISK_FULL. What is half made is removed by name. */
 export async function bootSandbox(request: BootRequest, signal: AbortSignal): Promise<Sandbox> {
-  const { spec, image, folder, machine, options } = request;
+  const { spec, image, folder, machine, scan, turns, options } = request;
   const networkKind = planNetwork(spec, machine, options);
   const network =
     networkKind === 'host'
@@ -66,9 +70,10 @@ export async function bootSandbox(request: BootRequest, signal: AbortSignal): Pr
     processes: new SandboxProcesses(initPid, {
       cgroup: machine.cgroups?.group(spec.name) ?? null,
       hasNamespace: machine.runtime.abilities.pidNamespace,
-      traced: machine.runtime.abilities.tracer ? new TracedProcesses(folder) : null,
+      traced: machine.runtime.abilities.tracer ? new TracedProcesses(folder, scan) : null,
+      ...{ scan, turns },
     }),
-    commands: { spec, image, folder, runtime: machine.runtime, extraCaBundle },
+    commands: { spec, image, folder, scan, turns, runtime: machine.runtime, extraCaBundle },
   });
   try {
     await network?.attach(initPid, signal);

@@ -1,6 +1,7 @@
 /** One sandbox of the local environment: the port's methods, each delegated to the part that does it. */
 import { attribute, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
+import type { LoopTurns } from '../../core/loop-turns.ts';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
 import type { ProcessView } from '../../wire/rollout/process-view.ts';
 import type {
@@ -18,12 +19,14 @@ import type {
   ServiceAccess,
   StartReport,
 } from '../environment.ts';
+import { viewProcesses } from '../shared/process-view.ts';
 import { bootSandbox } from './boot.ts';
 import type { CgroupTree } from './cgroups/cgroup-tree.ts';
 import { Transfers } from './files/transfers.ts';
 import type { ImageResolver } from './images/image-resolver.ts';
 import type { Machine } from './machine.ts';
 import type { CompiledLocalOptions } from './options.ts';
+import type { HostScan } from './processes/host-scan.ts';
 import { defaultDestroyMs, removeSandbox } from './removal.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
@@ -34,6 +37,8 @@ export interface LocalEnvironmentParts {
   /** For removal, whatever preflight found. */
   readonly cgroups: CgroupTree | null;
   readonly images: ImageResolver;
+  readonly scan: HostScan;
+  readonly turns: LoopTurns;
   readonly folder: SandboxFolder;
 }
 
@@ -87,9 +92,7 @@ export class LocalEnvironment implements Environment {
   }): Promise<ControlChannel> {
     options.signal.throwIfAborted();
     this.#started.requireAlive();
-    return this.#edge(options.signal, () =>
-      Promise.resolve(this.#started.commands.openControl(options)),
-    );
+    return this.#edge(options.signal, () => this.#started.commands.openControl(options));
   }
 
   async openProcess(request: ProcessRequest, signal: AbortSignal): Promise<InteractiveProcess> {
@@ -130,11 +133,10 @@ export class LocalEnvironment implements Environment {
       : Promise.resolve(this.#sandbox?.isAlive ?? false);
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await -- an async function turns what it throws into a rejection
   async snapshotProcesses(signal: AbortSignal): Promise<ProcessSnapshot> {
     signal.throwIfAborted();
     this.#started.requireAlive();
-    return this.#started.snapshot();
+    return await this.#started.snapshot();
   }
 
   async killProcesses(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
@@ -142,8 +144,11 @@ export class LocalEnvironment implements Environment {
     return this.#started.kill(keep, signal);
   }
 
-  inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
-    return signal.aborted ? Promise.reject(signal.reason as Error) : Promise.resolve(null);
+  async inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
+    signal.throwIfAborted();
+    const sandbox = this.#destroying === null ? this.#sandbox : null;
+    const rows = sandbox?.isAlive === true ? await sandbox.processes() : null;
+    return rows === null ? null : viewProcesses(rows.map(({ pid }) => pid));
   }
 
   async setNetworkPolicy(policy: NetworkPolicy, signal: AbortSignal): Promise<void> {
@@ -185,7 +190,7 @@ export class LocalEnvironment implements Environment {
       async () => {
         either.signal.throwIfAborted();
         const spec = this.#spec;
-        const { images, folder, options } = this.#parts;
+        const { images, folder, scan, turns, options } = this.#parts;
         const machine = await this.#parts.machine(either.signal);
         if (spec.image.kind === 'compose') throw noCompose();
         const begin = performance.now();
@@ -199,7 +204,7 @@ export class LocalEnvironment implements Environment {
           either.signal,
         );
         const ready = performance.now();
-        const request = { spec, image, folder, machine, options };
+        const request = { spec, image, folder, machine, scan, turns, options };
         this.#sandbox = await bootSandbox(request, either.signal);
         return { imageMs: ready - begin, bootMs: performance.now() - ready };
       },
@@ -211,8 +216,9 @@ export class LocalEnvironment implements Environment {
     this.#ending.abort(destroyed(this.name));
     await this.#startGivenUp(deadlineMs / 2);
     await this.#sandbox?.release();
-    const { cgroups, folder } = this.#parts;
-    const receipt = await removeSandbox(folder, cgroups?.group(this.name) ?? null, deadlineMs);
+    const { cgroups, folder, scan, turns } = this.#parts;
+    const cgroup = cgroups?.group(this.name) ?? null;
+    const receipt = await removeSandbox(folder, { cgroup, scan, turns, deadlineMs });
     this.#sandbox?.abandonCommands();
     cgroups?.removeParent();
     return receipt;

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { LockPort } from '../../core/lock.ts';
+import { LoopTurns } from '../../core/loop-turns.ts';
 import type {
   DestroyReceipt,
   Environment,
@@ -28,6 +29,7 @@ import {
   type LocalPorts,
 } from './options.ts';
 import { inspectMachine } from './preflight.ts';
+import { HostScan } from './processes/host-scan.ts';
 import { defaultDestroyMs, removeSandbox } from './removal.ts';
 import { SandboxFolder, sandboxesDir } from './sandbox-folder.ts';
 
@@ -50,6 +52,8 @@ export class LocalProvider implements EnvironmentProvider {
   readonly #ports: LocalPorts;
   readonly #images: ImageResolver;
   readonly #cgroups: CgroupTree | null;
+  readonly #scan = new HostScan();
+  readonly #turns = new LoopTurns();
   #machine: Machine | null = null;
   #inspecting: Promise<Machine> | null = null;
 
@@ -85,6 +89,8 @@ export class LocalProvider implements EnvironmentProvider {
       machine: (signal) => this.#inspect(signal),
       cgroups: this.#cgroups,
       images: this.#images,
+      scan: this.#scan,
+      turns: this.#turns,
       folder: this.#folder(spec.name),
     });
   }
@@ -93,9 +99,12 @@ export class LocalProvider implements EnvironmentProvider {
     name: string,
     options: { readonly deadlineMs?: number } = {},
   ): Promise<DestroyReceipt> {
-    const group = this.#cgroups?.group(name) ?? null;
-    const deadlineMs = options.deadlineMs ?? defaultDestroyMs;
-    const receipt = await removeSandbox(this.#folder(name), group, deadlineMs);
+    const receipt = await removeSandbox(this.#folder(name), {
+      cgroup: this.#cgroups?.group(name) ?? null,
+      scan: this.#scan,
+      turns: this.#turns,
+      deadlineMs: options.deadlineMs ?? defaultDestroyMs,
+    });
     this.#cgroups?.removeParent();
     return receipt;
   }
@@ -148,7 +157,12 @@ export class LocalProvider implements EnvironmentProvider {
     makePrivateDir(this.#options.cacheDir);
     using limit = new LinkedAbort([], { ms: inspectMs, reason: notInTime });
     const machine = await inspectMachine(
-      { options: this.#options, cgroups: this.#cgroups, canBuild: this.#images.canBuild },
+      {
+        options: this.#options,
+        cgroups: this.#cgroups,
+        canBuild: this.#images.canBuild,
+        turns: this.#turns,
+      },
       limit.signal,
     );
     this.#machine = machine;

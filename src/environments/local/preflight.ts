@@ -4,6 +4,7 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf, RolloutError } from '../../core/errors.ts';
+import type { LoopTurns } from '../../core/loop-turns.ts';
 import type { EnvironmentCapabilities } from '../environment.ts';
 import type { CgroupAbilities, CgroupTree } from './cgroups/cgroup-tree.ts';
 import { canLimitDisk } from './disk-quota.ts';
@@ -20,6 +21,7 @@ export interface PreflightRequest {
   readonly options: CompiledLocalOptions;
   readonly cgroups: CgroupTree | null;
   readonly canBuild: boolean;
+  readonly turns: LoopTurns;
 }
 
 type Found = SandboxRuntime | { readonly missing: string };
@@ -146,7 +148,7 @@ async function find(
 
 async function findOci(
   name: 'runc' | 'crun',
-  { options, cgroups }: PreflightRequest,
+  { options, cgroups, turns }: PreflightRequest,
   signal: AbortSignal,
 ): Promise<Found> {
   const program = findProgram(name);
@@ -159,7 +161,7 @@ async function findOci(
   const prefix = hidesSecond
     ? ['unshare', '-m', 'sh', '-c', 'umount /sys/fs/cgroup/unified; exec "$@"', 'crun']
     : [];
-  return new OciRuntime({ name, program, prefix });
+  return new OciRuntime({ name, program, prefix, turns });
 }
 
 async function findNamespaces({ options }: PreflightRequest, signal: AbortSignal): Promise<Found> {

@@ -8,15 +8,17 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
+import type { LoopTurns } from '../../core/loop-turns.ts';
 import type { DestroyReceipt } from '../environment.ts';
 import type { SandboxCgroup } from './cgroups/cgroup-tree.ts';
 import { runHostCommand } from './host-command.ts';
-import { HeldNamespace } from './processes/held-namespace.ts';
+import type { HostScan } from './processes/host-scan.ts';
 import {
-  allPids,
-  killNow,
-  pidNamespaceMembers,
+  hasEnded,
   pidNamespaceOf,
+  readProcess,
+  signalRow,
+  type ProcessRow,
 } from './processes/process-table.ts';
 import { TracedProcesses } from './processes/traced-processes.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
@@ -25,114 +27,144 @@ export const defaultDestroyMs = 30_000;
 
 const pollMs = 2;
 
-/** Programs that we start on the host for a sandbox, as `/proc/PID/comm` shows them (15 characters). */
-const ownPrograms = new Set([
-  ...['runc', 'crun', 'sh', 'setpriv', 'nsenter', 'socat', 'slirp4netns', 'mount', 'umount'],
-  ...['mkfs.ext4', 'unshare', 'sleep', 'runc:[1:CHILD]', 'runc:[2:INIT]', 'cp', 'perl', 'proot'],
-]);
+export interface RemovalOptions {
+  readonly cgroup: SandboxCgroup | null;
+  readonly scan: HostScan;
+  readonly turns: LoopTurns;
+  readonly deadlineMs: number;
+}
+
+interface Removal extends RemovalOptions {
+  readonly folder: SandboxFolder;
+  /** First process of the sandbox's pid namespace; null when it is not known, or has gone. */
+  readonly init: ProcessRow | null;
+  readonly traced: TracedProcesses | null;
+  readonly signal: AbortSignal;
+}
 
 /** ENVIRONMENT_DESTROY_FAILED names what is left at the deadline. */
 export async function removeSandbox(
   folder: SandboxFolder,
-  cgroup: SandboxCgroup | null,
-  deadlineMs: number,
+  options: RemovalOptions,
 ): Promise<DestroyReceipt> {
   const start = performance.now();
-  using limit = new LinkedAbort([], { ms: deadlineMs, reason: () => new Error('deadline') });
+  using limit = new LinkedAbort([], {
+    ms: options.deadlineMs,
+    reason: () => new Error('deadline'),
+  });
   const { signal } = limit;
-  using held = recordedNamespace(folder);
-  const namespace = held?.id ?? null;
-  const traced = existsSync(folder.loader) ? new TracedProcesses(folder) : null;
-  const rest: Record<string, () => boolean> = {
-    process: () =>
-      servingPids(folder).length === 0 &&
-      (namespace === null || pidNamespaceMembers(namespace).length === 0) &&
-      (cgroup?.pids().length ?? 0) === 0 &&
-      (traced?.all().length ?? 0) === 0,
-    cgroup: () => cgroup?.exists !== true,
-    container: () => !existsSync(folder.runtimeState),
-    network: () => namespace === null || pidNamespaceMembers(namespace).length === 0,
-    proxy: () => !existsSync(folder.sockets),
-    mount: () => mountsBelow(folder.dir).length === 0,
-    directory: () => !existsSync(folder.dir),
+  const removal: Removal = {
+    ...options,
+    folder,
+    init: recordedInit(folder),
+    traced: existsSync(folder.loader) ? new TracedProcesses(folder, options.scan) : null,
+    signal,
   };
-  const left = (): string[] => Object.keys(rest).filter((kind) => rest[kind]?.() !== true);
   let lastError: unknown = null;
   try {
     for (;;) {
       try {
-        await killAll(folder, { cgroup, namespace, traced, signal });
-        cgroup?.remove();
-        await unmount(folder, signal);
-        await rm(folder.runtimeState, { recursive: true, force: true });
-        // Only when nothing is mounted below it any more: a removal must not reach into an image.
-        if (mountsBelow(folder.dir).length === 0) {
-          await openToOwner(folder, signal);
-          await removeTree(folder.dir, signal);
-        }
+        await removeOnce(removal);
       } catch (error) {
         lastError = error;
       }
-      if (left().length === 0) break;
-      if (signal.aborted) throw notRemoved(folder.name, left(), lastError);
+      const left = await leftOf(removal);
+      if (left.length === 0) break;
+      if (signal.aborted) throw notRemoved(folder.name, left, lastError);
       await delay(pollMs * 5);
     }
   } finally {
     limit.abort('done');
   }
-  return {
-    name: folder.name,
-    confirmedGone: Object.keys(rest),
-    durationMs: performance.now() - start,
+  return { name: folder.name, confirmedGone: kinds, durationMs: performance.now() - start };
+}
+
+async function removeOnce(removal: Removal): Promise<void> {
+  const { folder, cgroup, turns, signal } = removal;
+  await killAll(removal);
+  await turns.next();
+  cgroup?.remove();
+  await unmount(removal);
+  await rm(folder.runtimeState, { recursive: true, force: true });
+  await turns.next();
+  // Only when nothing is mounted below it any more: a removal must not reach into an image.
+  if (mountsBelow(folder.dir).length > 0) return;
+  await openToOwner(folder, signal);
+  await removeTree(folder.dir, signal);
+}
+
+const kinds = ['process', 'cgroup', 'container', 'network', 'proxy', 'mount', 'directory'] as const;
+
+/** What of the sandbox is still there. */
+async function leftOf(removal: Removal): Promise<readonly string[]> {
+  const { folder, init, cgroup, turns } = removal;
+  const living = await livingOf(removal);
+  await turns.next();
+  const isThere: Record<(typeof kinds)[number], boolean> = {
+    process: living.length > 0,
+    cgroup: cgroup?.exists === true,
+    container: existsSync(folder.runtimeState),
+    network: init !== null && !hasEnded(init.pid, init.startTime),
+    proxy: existsSync(folder.sockets),
+    mount: mountsBelow(folder.dir).length > 0,
+    directory: existsSync(folder.dir),
   };
+  return kinds.filter((kind) => isThere[kind]);
 }
 
 /**
  * SIGKILLs until nothing is left. A group is frozen first where that is possible, so that it cannot outrun us. Programs of the host come
  * last: the runtime collects its dead commands, which are otherwise left to the init of the host, and that takes its time.
  */
-async function killAll(
-  folder: SandboxFolder,
-  options: {
-    readonly cgroup: SandboxCgroup | null;
-    readonly namespace: string | null;
-    readonly traced: TracedProcesses | null;
-    readonly signal: AbortSignal;
-  },
-): Promise<void> {
-  const { cgroup, namespace, traced, signal } = options;
-  const members = (): readonly number[] => [
-    ...(cgroup?.pids() ?? []),
-    ...(namespace === null ? [] : pidNamespaceMembers(namespace).map((row) => row.pid)),
-    ...(traced?.all() ?? []).map((row) => row.pid),
-  ];
+async function killAll(removal: Removal): Promise<void> {
+  const { cgroup, traced, signal } = removal;
   for (;;) {
-    const inside = members();
-    const serving = inside.length === 0 ? servingPids(folder) : [];
+    const inside = await membersOf(removal);
+    const serving = inside.length === 0 ? await servingOf(removal) : [];
     if (inside.length === 0 && serving.length === 0) return;
     signal.throwIfAborted();
-    for (const pid of serving) killNow(pid);
+    for (const row of serving) signalRow(row, 'SIGKILL');
     if (inside.length > 0 && cgroup?.killAll() !== true) {
       cgroup?.setFrozen(true);
-      traced?.setFrozen(true);
-      for (const pid of members()) killNow(pid);
-      traced?.setFrozen(false);
+      await traced?.setFrozen(true);
+      for (const row of await membersOf(removal)) signalRow(row, 'SIGKILL');
+      await traced?.setFrozen(false);
       cgroup?.setFrozen(false);
     }
     await delay(pollMs);
   }
 }
 
-/** The pid namespace of the recorded init, if that process still lives and is in one of its own. */
-function recordedNamespace(folder: SandboxFolder): HeldNamespace | null {
+async function livingOf(removal: Removal): Promise<readonly ProcessRow[]> {
+  const members = await membersOf(removal);
+  return members.length > 0 ? members : await servingOf(removal);
+}
+
+/**
+ * Processes of the sandbox. Of a pid namespace its first one stands for all: the kernel kills the others with it, and lets it end only when they
+ * are gone.
+ */
+async function membersOf({ cgroup, init, traced }: Removal): Promise<readonly ProcessRow[]> {
+  const rows = (await traced?.all()) ?? [];
+  const grouped = (cgroup?.pids() ?? []).map(readProcess).filter((row) => row !== null);
+  const first = init === null || hasEnded(init.pid, init.startTime) ? [] : [init];
+  return [...rows, ...grouped.filter((row) => !row.isEnded), ...first];
+}
+
+/** Programs of the host that name the sandbox's folder, or something in it, on their command line. */
+async function servingOf({ folder, scan }: Removal): Promise<readonly ProcessRow[]> {
+  return (await scan.table()).serving(folder.dir);
+}
+
+/** The recorded init, if that process still lives and is in a pid namespace of its own. */
+function recordedInit(folder: SandboxFolder): ProcessRow | null {
   try {
     const pid = Number(readFileSync(folder.initPid, 'utf8'));
     if (!Number.isInteger(pid) || pid < 2) return null;
-    const held = HeldNamespace.of(pid);
-    if (held !== null && held.id !== pidNamespaceOf(process.pid) && servesFolder(pid, folder))
-      return held;
-    held?.[Symbol.dispose]();
-    return null;
+    const row = readProcess(pid);
+    const namespace = pidNamespaceOf(pid);
+    const isOwn = namespace !== null && namespace !== pidNamespaceOf(process.pid);
+    return row !== null && isOwn && servesFolder(pid, folder) ? row : null;
   } catch {
     return null;
   }
@@ -163,25 +195,6 @@ function servesFolder(pid: number, folder: SandboxFolder): boolean {
   }
 }
 
-/** Programs of the host that name the sandbox's folder, or something in it, on their command line. */
-function servingPids(folder: SandboxFolder): readonly number[] {
-  return allPids().filter((pid) => {
-    if (pid === process.pid) return false;
-    try {
-      const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      if (!line.includes(folder.dir)) return false;
-      const names = new RegExp(`${escaped(folder.dir)}(?:[/,\\0]|$)`);
-      return names.test(line) && ownPrograms.has(readFileSync(`/proc/${pid}/comm`, 'utf8').trim());
-    } catch {
-      return false; // it has ended
-    }
-  });
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-}
-
 /** Mount points at or below a folder, the innermost first. */
 export function mountsBelow(dir: string): readonly string[] {
   return readFileSync('/proc/self/mountinfo', 'utf8')
@@ -198,10 +211,10 @@ function unescaped(text: string): string {
   );
 }
 
-async function unmount(folder: SandboxFolder, signal: AbortSignal): Promise<void> {
+async function unmount({ folder, turns, signal }: Removal): Promise<void> {
   const points = mountsBelow(folder.dir);
   if (points.length === 0) return;
-  const plain = await runHostCommand({ file: 'umount', args: ['--', ...points] }, signal);
+  const plain = await runHostCommand({ file: 'umount', args: ['--', ...points], turns }, signal);
   if (plain.exitCode === 0) return;
   // Somebody on the host stands in it: detached now, gone when they leave.
   const busy = mountsBelow(folder.dir);

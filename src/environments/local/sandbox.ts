@@ -6,7 +6,7 @@ import type { ProcessSnapshot, KillReceipt } from '../environment.ts';
 import { RolloutError } from '../../core/errors.ts';
 import { SandboxCommands, type SandboxCommandsOptions } from './exec/sandbox-commands.ts';
 import type { SandboxNetwork } from './network/sandbox-network.ts';
-import { familyOf, processKey, readProcess } from './processes/process-table.ts';
+import { familyOf, processKey, readProcess, type ProcessRow } from './processes/process-table.ts';
 import type { SandboxProcesses } from './processes/sandbox-processes.ts';
 
 const killMs = 10_000;
@@ -73,25 +73,24 @@ export class Sandbox {
     });
   }
 
-  snapshot(): ProcessSnapshot {
-    return { keys: this.#processes.keys() };
+  async snapshot(): Promise<ProcessSnapshot> {
+    return { keys: await this.#processes.keys() };
+  }
+
+  processes(): Promise<readonly ProcessRow[]> {
+    return this.#processes.all();
   }
 
   /** Control channels die first: whoever shares a shell's user could have put something into it. */
   async kill(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
     const start = performance.now();
-    const before = this.#processes.all().length;
+    const seen = this.commands.hasChannels ? await this.#processes.all() : [];
     await this.commands.closeChannels();
-    const closed = Math.max(0, before - this.#processes.all().length);
     const receipt = await this.#processes.kill(
       { keys: new Set([...keep.keys, ...this.#ownKeys]) },
-      { deadlineMs: killMs, signal },
+      { deadlineMs: killMs, signal, seen },
     );
-    return {
-      ...receipt,
-      killed: receipt.killed + closed,
-      durationMs: performance.now() - start,
-    };
+    return { ...receipt, durationMs: performance.now() - start };
   }
 
   /** Ends every process. Where the files go with the last one, the sandbox's own init stays until the sandbox is removed. */

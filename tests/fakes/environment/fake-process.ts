@@ -24,7 +24,8 @@ export class FakeInteractive implements InteractiveProcess {
     this.#sandbox = sandbox;
     this.#request = request;
     this.#process = sandbox.processes.start({
-      argv: ['bash', '-c', request.command],
+      // A shell becomes the last command that it is given.
+      argv: request.command === 'cat' ? ['cat'] : ['bash', '-c', request.command],
       parent: null,
     });
     const end = (): void => void sandbox.processes.end(this.#process);

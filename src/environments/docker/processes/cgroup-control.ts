@@ -11,10 +11,10 @@ import type { ExecTarget } from '../container-exec.ts';
 import { engineFailure } from '../engine/engine-error.ts';
 import {
   commandLine,
-  pidsInNamespaceOf,
   processesIn,
   readProcess,
   type HostProcess,
+  type NamespaceScan,
 } from './host-processes.ts';
 import { keepAliveCommand, killLimitMs, type ProcessControl } from './process-control.ts';
 
@@ -32,11 +32,20 @@ export class CgroupControl implements ProcessControl {
   readonly #target: ExecTarget;
   readonly #folder: string;
   readonly #initPid: number;
+  readonly #namespaces: NamespaceScan;
 
-  constructor(target: ExecTarget, at: { readonly folder: string; readonly initPid: number }) {
+  constructor(
+    target: ExecTarget,
+    at: {
+      readonly folder: string;
+      readonly initPid: number;
+      readonly namespaces: NamespaceScan;
+    },
+  ) {
     this.#target = target;
     this.#folder = at.folder;
     this.#initPid = at.initPid;
+    this.#namespaces = at.namespaces;
   }
 
   async snapshot(signal: AbortSignal): Promise<ProcessSnapshot> {
@@ -71,6 +80,10 @@ export class CgroupControl implements ProcessControl {
     }
   }
 
+  async pids(): Promise<readonly number[]> {
+    return (await processesIn(this.#folder)).map(({ pid }) => pid);
+  }
+
   close(): void {
     // Nothing is held between calls.
   }
@@ -95,7 +108,7 @@ export class CgroupControl implements ProcessControl {
 
   /** What the pid namespace shows beside what is kept, once the cgroup shows nothing; null when namespaces cannot be read. */
   async #strayed(keep: ProcessSnapshot): Promise<readonly HostProcess[] | null> {
-    const pids = await pidsInNamespaceOf(this.#initPid, this.#target.containerId);
+    const pids = await this.#namespaces.pidsOf(this.#initPid, this.#target.containerId);
     if (pids === null) return null;
     const found = (await Promise.all(pids.map(readProcess))).filter((entry) => entry !== null);
     return this.#without(found, keep);

@@ -1,5 +1,8 @@
+import { readlinkSync } from 'node:fs';
 import { open, readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
+import { SharedLook } from '../../../core/shared-look.ts';
+import { scanProcesses } from '../../shared/process-scan.ts';
 
 /** A process of a container as the host sees it. */
 export interface HostProcess {
@@ -48,29 +51,39 @@ async function collectPids(folder: string, into: Set<number>): Promise<void> {
     if (entry.isDirectory()) await collectPids(path.join(folder, entry.name), into);
 }
 
-/**
- * Pids of the host that live in the pid namespace of a container; null when namespaces cannot be read, or when `initPid` is the container's no
- * more. The namespace is held open while it is looked at: the kernel gives the number of one that has gone to the next that is made, and a
- * pid to the next process, so that a look by number alone finds strangers, or the whole host.
- */
-export async function pidsInNamespaceOf(
-  initPid: number,
-  containerId: string,
-): Promise<readonly number[] | null> {
-  const held = await open(`/proc/${initPid}/ns/pid`, 'r').catch(() => null);
-  if (held === null) return null;
+/** The pid namespaces of the host and who is in them: one look for all who ask at a time, begun after they asked. */
+export class NamespaceScan {
+  readonly #members = new SharedLook(async () => {
+    const found = await scanProcesses(namespaceOf);
+    return Map.groupBy(found.keys(), (pid) => found.get(pid));
+  });
+
+  /**
+   * Pids of the host that live in the pid namespace of a container; null when namespaces cannot be read, or when `initPid` is the container's no
+   * more. The namespace is held open while it is looked at: the kernel gives the number of one that has gone to the next that is made, and a
+   * pid to the next process, so that a look by number alone finds strangers, or the whole host.
+   */
+  async pidsOf(initPid: number, containerId: string): Promise<readonly number[] | null> {
+    const held = await open(`/proc/${initPid}/ns/pid`, 'r').catch(() => null);
+    if (held === null) return null;
+    try {
+      const wanted = await readlink(`/proc/self/fd/${held.fd}`);
+      const cgroups = await readFile(`/proc/${initPid}/cgroup`, 'utf8').catch(() => '');
+      if (!cgroups.includes(containerId)) return null;
+      if (wanted === (await readlink('/proc/self/ns/pid'))) return null;
+      return (await this.#members.fresh()).get(wanted) ?? [];
+    } finally {
+      await held.close();
+    }
+  }
+}
+
+/** null when it has ended, or belongs to somebody else. */
+function namespaceOf(pid: number): string | null {
   try {
-    const wanted = await readlink(`/proc/self/fd/${held.fd}`);
-    const cgroups = await readFile(`/proc/${initPid}/cgroup`, 'utf8').catch(() => '');
-    if (!cgroups.includes(containerId)) return null;
-    if (wanted === (await readlink('/proc/self/ns/pid'))) return null;
-    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-    const namespaces = await Promise.all(
-      pids.map(async (pid) => readlink(`/proc/${pid}/ns/pid`).catch(() => null)),
-    );
-    return pids.filter((_pid, index) => namespaces[index] === wanted);
-  } finally {
-    await held.close();
+    return readlinkSync(`/proc/${pid}/ns/pid`);
+  } catch {
+    return null;
   }
 }
 

@@ -96,6 +96,10 @@ kill -CONT -1 2>/dev/null; :`;
     };
   }
 
+  pids(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   close(): void {
     this.#shell?.close();
   }

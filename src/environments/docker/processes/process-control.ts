@@ -5,6 +5,8 @@ export interface ProcessControl {
   snapshot(signal: AbortSignal): Promise<ProcessSnapshot>;
   /** AGENT_NOT_STOPPED when something outside `keep` is still alive at the end. */
   kill(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt>;
+  /** What lives in the container, by the host's numbers; null where this host does not see it. */
+  pids(): Promise<readonly number[] | null>;
   /** Frees what it holds open in the container. Idempotent. */
   close(): void;
 }

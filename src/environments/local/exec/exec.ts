@@ -7,6 +7,7 @@ import { RolloutError } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
 import { maxCapturedBytes, type ExecRequest, type ExecResult } from '../../environment.ts';
 import { killProcessTree } from '../processes/kill-tree.ts';
+import type { HostScan } from '../processes/host-scan.ts';
 import { readProcess } from '../processes/process-table.ts';
 import type { SandboxCommand } from '../runtime/runtime.ts';
 import { CapturedStream } from './captured-stream.ts';
@@ -46,7 +47,11 @@ export function commandArguments(
 export async function finishCommand(
   running: SandboxCommand,
   request: Pick<ExecRequest, 'timeoutMs' | 'stdin' | 'onOutput'>,
-  options: { readonly signal: AbortSignal; readonly isAlive: () => boolean },
+  options: {
+    readonly signal: AbortSignal;
+    readonly isAlive: () => boolean;
+    readonly scan: HostScan;
+  },
 ): Promise<ExecResult> {
   const timeoutMs = request.timeoutMs ?? null;
   using limit = new LinkedAbort(
@@ -71,7 +76,7 @@ export async function finishCommand(
   if (outcome === 'aborted') {
     stdout.ignoreRest();
     stderr.ignoreRest();
-    await killCommand(running);
+    await killCommand(running, options.scan);
     throw limit.signal.reason;
   }
   await settleOutput(closed, [stdout, stderr]);
@@ -154,9 +159,9 @@ export async function settleOutput(
 }
 
 /** Kills the command with all it started, then the program of the host that carries it. */
-export async function killCommand(running: SandboxCommand): Promise<void> {
+export async function killCommand(running: SandboxCommand, scan: HostScan): Promise<void> {
   const pid = await running.hostPid();
-  if (pid !== null) await killProcessTree(pid, killMs);
+  if (pid !== null) await killProcessTree(pid, { scan, deadlineMs: killMs });
   running.release();
   running.child.unref();
 }

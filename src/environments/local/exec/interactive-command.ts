@@ -5,18 +5,20 @@
 import type { ProcessRequest } from '../../environment.ts';
 import { AttachedProcess, startLimit } from '../../shared/attached-process.ts';
 import { HeldOutput } from '../../shared/held-output.ts';
+import type { HostScan } from '../processes/host-scan.ts';
 import type { SandboxCommand } from '../runtime/runtime.ts';
 import { killCommand, notStarted, settleOutput, watchEnd } from './exec.ts';
 
 interface RunningCommand {
   readonly running: SandboxCommand;
   readonly isAlive: () => boolean;
+  readonly scan: HostScan;
   readonly startMs?: number;
 }
 
 /** Resolves when the command runs; see `Environment.openProcess` for the contract. */
 export async function openCommand(
-  { running, isAlive, startMs }: RunningCommand,
+  { running, isAlive, scan, startMs }: RunningCommand,
   request: Pick<ProcessRequest, 'onOutput'>,
   signal: AbortSignal,
 ): Promise<AttachedProcess> {
@@ -39,12 +41,12 @@ export async function openCommand(
   if (limit.signal.aborted) onAbort();
   const hasBegun = await status.begun;
   if (limit.signal.aborted) {
-    await killCommand(running);
+    await killCommand(running, scan);
     throw limit.signal.reason;
   }
   if (!hasBegun) {
     await settleOutput(closed, [output]);
-    await killCommand(running);
+    await killCommand(running, scan);
     throw notStarted(output.text(), isAlive());
   }
   output.release();
@@ -54,7 +56,10 @@ export async function openCommand(
     output.ignoreRest();
     return isAlive() ? exitCode : null;
   };
-  return new AttachedProcess({ stdin, ended: finish(), kill: () => killCommand(running) }, signal);
+  return new AttachedProcess(
+    { stdin, ended: finish(), kill: () => killCommand(running, scan) },
+    signal,
+  );
 }
 
 /** What the waiting shell says: a line when the command begins, one with its exit code. */

@@ -1,6 +1,7 @@
 /** Commands, control channels and open processes of one running sandbox: who runs them, with which variables, and which are still open. */
 import { closeSync, constants, readFileSync } from 'node:fs';
 import { RolloutError } from '../../../core/errors.ts';
+import type { LoopTurns } from '../../../core/loop-turns.ts';
 import type {
   ControlChannel,
   EnvironmentSpec,
@@ -21,12 +22,15 @@ import { mergedVariables, sandboxVariables, withHome, workdirOf } from '../sandb
 import { commandArguments, finishCommand, type Shells } from './exec.ts';
 import { openCommand } from './interactive-command.ts';
 import { runningShell } from './running-shell.ts';
+import type { HostScan } from '../processes/host-scan.ts';
 
 export interface SandboxCommandsOptions {
   readonly spec: EnvironmentSpec;
   readonly image: StoredImage;
   readonly folder: SandboxFolder;
   readonly runtime: SandboxRuntime;
+  readonly scan: HostScan;
+  readonly turns: LoopTurns;
   readonly extraCaBundle: string | null;
   /** The sandbox's root as the host sees it now. */
   readonly rootPath: () => string;
@@ -52,26 +56,27 @@ export class SandboxCommands {
     const args = commandArguments(request.command, this.#findShells(), {
       hasPipes: this.#options.runtime.abilities.givesPipes,
     });
-    const { isAlive } = this.#options;
-    return await retryLost(() => {
-      const running = this.#start(
+    const { isAlive, scan } = this.#options;
+    return await retryLost(async () => {
+      const running = await this.#start(
         { args, cwd: request.cwd, env: request.env, user: request.user },
         { hasInput: request.stdin !== undefined },
       );
-      return finishCommand(running, request, { signal, isAlive });
+      return finishCommand(running, request, { signal, isAlive, scan });
     });
   }
 
-  openControl(options: {
+  async openControl(options: {
     readonly user?: string | number | null;
     readonly signal: AbortSignal;
-  }): ControlChannel {
+  }): Promise<ControlChannel> {
     options.signal.throwIfAborted();
-    const running = this.#start(
+    const running = await this.#start(
       { args: [this.#findShells().command], user: options.user },
       { hasInput: true },
     );
-    const shell = runningShell(running, this.#options.folder.name);
+    const { folder, scan } = this.#options;
+    const shell = runningShell(running, { name: folder.name, scan });
     const channel = new ShellChannel(shell, { defaultCwd: this.#workdir });
     this.#channels.add(channel);
     void shell.ended.then(() => this.#channels.delete(channel));
@@ -84,15 +89,20 @@ export class SandboxCommands {
       hasPipes: this.#options.runtime.abilities.givesPipes,
       saysBegin: true,
     });
-    const { isAlive } = this.#options;
+    const { isAlive, scan } = this.#options;
     const { cwd, env, user } = request;
-    const opened = await retryLost(() => {
-      const running = this.#start({ args, cwd, env, user }, { hasInput: true });
-      return openCommand({ running, isAlive }, request, signal);
+    const opened = await retryLost(async () => {
+      const running = await this.#start({ args, cwd, env, user }, { hasInput: true });
+      return openCommand({ running, isAlive, scan }, request, signal);
     });
     this.#processes.add(opened);
     void opened.exited.then(() => this.#processes.delete(opened));
     return opened;
+  }
+
+  /** Whether control channels or processes are open. */
+  get hasChannels(): boolean {
+    return this.#channels.size + this.#processes.size > 0;
   }
 
   /** Ends control channels and open processes. */
@@ -111,7 +121,7 @@ export class SandboxCommands {
     }
   }
 
-  #start(
+  async #start(
     wanted: {
       readonly args: readonly string[];
       readonly cwd?: string | null | undefined;
@@ -119,7 +129,8 @@ export class SandboxCommands {
       readonly user?: ExecUser;
     },
     options: { readonly hasInput: boolean },
-  ): SandboxCommand {
+  ): Promise<SandboxCommand> {
+    await this.#options.turns.next();
     const user = this.#user(wanted.user);
     const process: SandboxProcess = {
       args: wanted.args,

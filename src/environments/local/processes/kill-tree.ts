@@ -1,28 +1,33 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { HostScan, HostTable } from './host-scan.ts';
 import {
-  allProcesses,
   descendants,
-  killNow,
   processKey,
   readProcess,
+  signalRow,
   type ProcessRow,
 } from './process-table.ts';
 
-/** For a tree to stand still. */
+/** For a tree to stand still, and at least this many looks: on a busy machine one takes a while. */
 const freezeMs = 250;
+const freezeLooks = 6;
 
 /**
  * SIGKILLs a process, its descendants and what shares its process group or session, again and again until none is found; at most for
  * `deadlineMs`. A process that left all three is not found: that is what `SandboxProcesses.kill` is for.
  */
-export async function killProcessTree(pid: number, deadlineMs: number): Promise<void> {
+export async function killProcessTree(
+  pid: number,
+  options: { readonly scan: HostScan; readonly deadlineMs: number },
+): Promise<void> {
   const first = readProcess(pid);
   if (first === null) return;
-  const until = performance.now() + deadlineMs;
+  const { scan } = options;
+  const until = performance.now() + options.deadlineMs;
   for (;;) {
-    const frozen = await freeze(first, until);
+    const frozen = await freeze(first, { scan, until });
     if (frozen.length === 0) return;
-    for (const row of frozen) killNow(row.pid);
+    for (const row of frozen) signalRow(row, 'SIGKILL');
     if (performance.now() > until) return;
     await delay(2);
   }
@@ -32,21 +37,28 @@ export async function killProcessTree(pid: number, deadlineMs: number): Promise<
  * Stops all of the tree and answers it once none of it can fork any more: a child that is made while its parent is being killed would belong to
  * nobody. A stop takes time where a tracer passes signals on, and is not waited for long: what cannot be stopped is killed all the same.
  */
-async function freeze(first: ProcessRow, until: number): Promise<readonly ProcessRow[]> {
-  const giveUpAt = Math.min(until, performance.now() + freezeMs);
+async function freeze(
+  first: ProcessRow,
+  { scan, until }: { readonly scan: HostScan; readonly until: number },
+): Promise<readonly ProcessRow[]> {
+  const giveUpAt = performance.now() + freezeMs;
   let before = '';
-  for (;;) {
-    const rows = allProcesses();
-    const roots = rows.filter((row) => belongs(row, first));
-    const alive = descendants(rows, roots).filter((row) => !row.isEnded);
+  for (let look = 1; ; look += 1) {
+    const alive = treeOf(first, await scan.table());
     const now = alive.map(processKey).sort().join(' ');
     // Twice the same: between system calls a traced process looks stopped too.
     const isStill = now === before && alive.every((row) => row.isStopped);
-    if (alive.length === 0 || isStill || performance.now() > giveUpAt) return alive;
+    const isLate = performance.now() > giveUpAt && look >= freezeLooks;
+    if (alive.length === 0 || isStill || isLate || performance.now() > until) return alive;
     before = now;
-    for (const row of alive) stopNow(row.pid);
+    for (const row of alive) signalRow(row, 'SIGSTOP');
     await delay(2);
   }
+}
+
+function treeOf(first: ProcessRow, table: HostTable): readonly ProcessRow[] {
+  const roots = table.rows.filter((row) => belongs(row, first));
+  return descendants(table.byParent, roots).filter((row) => !row.isEnded);
 }
 
 function belongs(row: ProcessRow, first: ProcessRow): boolean {
@@ -56,12 +68,4 @@ function belongs(row: ProcessRow, first: ProcessRow): boolean {
     (first.group === first.pid && row.group === first.group) ||
     (first.session === first.pid && row.session === first.session)
   );
-}
-
-function stopNow(pid: number): void {
-  try {
-    process.kill(pid, 'SIGSTOP');
-  } catch {
-    // it has ended
-  }
 }

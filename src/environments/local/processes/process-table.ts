@@ -1,4 +1,4 @@
-/** The host's processes as /proc shows them. A process is named by pid and start time, so that a reused pid is another process. */
+/** Single processes of the host as /proc shows them. A process is named by pid and start time, so that a reused pid is another process. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessRow {
@@ -6,6 +6,8 @@ export interface ProcessRow {
   readonly parent: number;
   readonly group: number;
   readonly session: number;
+  /** As the kernel keeps it: 15 characters. */
+  readonly name: string;
   /** Clock ticks since boot. */
   readonly startTime: string;
   /** Ended, but not yet collected by its parent. */
@@ -23,32 +25,36 @@ export function processKey(row: Pick<ProcessRow, 'pid' | 'startTime'>): string {
 export function readProcess(pid: number): ProcessRow | null {
   let line: string;
   try {
-    line = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    line = readFileSync(`/proc/${pid}/stat`, 'utf8');
   } catch {
     return null;
   }
   // The command's name, in parentheses, may hold anything; fields are counted from behind it.
-  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  const nameEnd = line.lastIndexOf(')');
+  const fields = line.slice(nameEnd + 2).split(' ', 20);
   const number = (at: number): number => Number(fields[at] ?? Number.NaN);
   return {
     pid,
     parent: number(1),
     group: number(2),
     session: number(3),
+    name: line.slice(line.indexOf('(') + 1, nameEnd),
     startTime: fields[19] ?? '',
     isEnded: fields[0] === 'Z' || fields[0] === 'X' || fields[0] === 'x',
     isStopped: fields[0] === 'T' || fields[0] === 't',
   };
 }
 
-export function allPids(): readonly number[] {
-  return readdirSync('/proc').map(Number).filter(Number.isInteger);
-}
-
-export function allProcesses(): readonly ProcessRow[] {
-  return allPids()
-    .map(readProcess)
-    .filter((row) => row !== null);
+/** Whether a process has ended with all its threads, collected or not. One whose first thread has ended may go on in others. */
+export function hasEnded(pid: number, startTime: string): boolean {
+  const row = readProcess(pid);
+  if (row?.startTime !== startTime) return true;
+  if (!row.isEnded) return false;
+  try {
+    return readdirSync(`/proc/${pid}/task`).length <= 1;
+  } catch {
+    return true; // collected meanwhile
+  }
 }
 
 /** Identity of a process's pid namespace; null when it has ended or may not be looked at. */
@@ -60,19 +66,11 @@ export function pidNamespaceOf(pid: number): string | null {
   }
 }
 
-/** Living processes of a pid namespace and of all namespaces made inside it. */
-export function pidNamespaceMembers(namespace: string): readonly ProcessRow[] {
-  const rows = allProcesses();
-  const own = rows.filter((row) => pidNamespaceOf(row.pid) === namespace);
-  return descendants(rows, own).filter((row) => !row.isEnded);
-}
-
 /** The given processes and everything below them. */
-export function descendants(
-  rows: readonly ProcessRow[],
-  roots: readonly ProcessRow[],
-): readonly ProcessRow[] {
-  const byParent = Map.groupBy(rows, (row) => row.parent);
+export function descendants<Row extends Pick<ProcessRow, 'pid'>>(
+  byParent: ReadonlyMap<number, readonly Row[]>,
+  roots: readonly Row[],
+): readonly Row[] {
   const found = new Map(roots.map((row) => [row.pid, row]));
   for (const row of found.values())
     // a Map also visits what is added on the way
@@ -97,10 +95,14 @@ export function childPids(pid: number): readonly number[] {
   }
 }
 
-/** SIGKILL; a process that has already ended is fine. */
-export function killNow(pid: number): void {
+/** What has ended is fine. A row may be a moment old, and its number another process's by now, which is left alone. */
+export function signalRow(
+  row: Pick<ProcessRow, 'pid' | 'startTime'>,
+  signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT',
+): void {
+  if (readProcess(row.pid)?.startTime !== row.startTime) return;
   try {
-    process.kill(pid, 'SIGKILL');
+    process.kill(row.pid, signal);
   } catch {
     // it has ended
   }

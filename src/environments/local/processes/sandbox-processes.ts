@@ -1,45 +1,54 @@
 /**
  * The processes of one sandbox, found by its cgroup, by its pid namespace and by their tracer: neither setsid, nor a double fork, nor a
- * cleared environment leaves them. To kill, they are frozen first where they can be, so that a fork bomb stands still while it is shot.
+ * cleared environment leaves them. To kill, they are held still first, so that a fork bomb is shot standing: by the freezer of the cgroup, by
+ * their tracer, else by stopping one after the other until a look finds none that moves.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
+import type { LoopTurns } from '../../../core/loop-turns.ts';
 import type { KillReceipt, ProcessSnapshot } from '../../environment.ts';
 import type { SandboxCgroup } from '../cgroups/cgroup-tree.ts';
 import { HeldNamespace } from './held-namespace.ts';
+import type { HostScan } from './host-scan.ts';
 import {
-  killNow,
-  pidNamespaceMembers,
   pidNamespaceOf,
   processKey,
   readProcess,
+  signalRow,
   type ProcessRow,
 } from './process-table.ts';
 import type { TracedProcesses } from './traced-processes.ts';
 
 const freezeMs = 200;
 const pollMs = 2;
+/** Looks until what cannot be frozen as a whole stands still; killed moving after that. */
+const stopLooks = 5;
 /** For programs of the host that end by themselves with the last process that they carry. */
 const settleMs = 2_000;
+
+export interface SandboxProcessesParts {
+  readonly cgroup: SandboxCgroup | null;
+  /** False when the sandbox shares the host's pid namespace. */
+  readonly hasNamespace: boolean;
+  readonly traced: TracedProcesses | null;
+  readonly scan: HostScan;
+  readonly turns: LoopTurns;
+}
 
 export class SandboxProcesses {
   readonly #cgroup: SandboxCgroup | null;
   /** Held, so that its number stays this sandbox's. */
   #namespace: HeldNamespace | null;
   readonly #traced: TracedProcesses | null;
+  readonly #scan: HostScan;
+  readonly #turns: LoopTurns;
 
-  /** @param options.hasNamespace False when the sandbox shares the host's pid namespace. */
-  constructor(
-    initPid: number,
-    options: {
-      readonly cgroup: SandboxCgroup | null;
-      readonly hasNamespace: boolean;
-      readonly traced: TracedProcesses | null;
-    },
-  ) {
-    this.#traced = options.traced;
-    this.#cgroup = options.cgroup;
-    this.#namespace = options.hasNamespace ? HeldNamespace.of(initPid) : null;
+  constructor(initPid: number, parts: SandboxProcessesParts) {
+    this.#traced = parts.traced;
+    this.#cgroup = parts.cgroup;
+    this.#scan = parts.scan;
+    this.#turns = parts.turns;
+    this.#namespace = parts.hasNamespace ? HeldNamespace.of(initPid) : null;
     if (this.#namespace?.id === pidNamespaceOf(process.pid)) this.close();
   }
 
@@ -57,35 +66,39 @@ export class SandboxProcesses {
     ];
   }
 
-  /** Living processes, by every way of looking. */
-  all(): readonly ProcessRow[] {
-    const rows = new Map<number, ProcessRow>();
-    for (const row of this.#namespace === null ? [] : pidNamespaceMembers(this.#namespace.id))
-      rows.set(row.pid, row);
-    for (const row of this.#traced?.all() ?? []) rows.set(row.pid, row);
-    for (const pid of this.#cgroup?.pids() ?? []) {
-      const row = rows.get(pid) ?? readProcess(pid);
-      if (row !== null && !row.isEnded) rows.set(pid, row);
-    }
+  /**
+   * Living processes, by every way of looking. One that has ended since it was seen is in the answer too: it may have left a child that only the
+   * next look finds, so that only an answer without it proves anything.
+   */
+  async all(): Promise<readonly ProcessRow[]> {
+    const namespace = this.#namespace?.id ?? null;
+    const members = namespace === null ? [] : (await this.#scan.table()).members(namespace);
+    const traced = (await this.#traced?.all()) ?? [];
+    // The group last: it is looked at in an instant, so that nothing of it is older than the answer.
+    const rows = new Map([...members, ...traced, ...this.#inGroup()].map((row) => [row.pid, row]));
     return [...rows.values()];
   }
 
-  keys(): ReadonlySet<string> {
-    return new Set(this.all().map(processKey));
+  async keys(): Promise<ReadonlySet<string>> {
+    return new Set((await this.all()).map(processKey));
   }
 
-  /** Kills all but `keep`. AGENT_NOT_STOPPED when some are left at `deadlineMs`; the reason when `signal` fires. */
+  /** Kills all but `keep`; `seen` counts as killed too when it has ended already. AGENT_NOT_STOPPED when some are left at `deadlineMs`; the reason when `signal` fires. */
   async kill(
     keep: ProcessSnapshot,
-    options: { readonly deadlineMs: number; readonly signal: AbortSignal },
+    options: {
+      readonly deadlineMs: number;
+      readonly signal: AbortSignal;
+      readonly seen?: readonly ProcessRow[];
+    },
   ): Promise<KillReceipt> {
     const start = performance.now();
-    const killed = new Set<string>();
+    const killed = new Set(without(keep.keys, options.seen ?? []).map(processKey));
     for (;;) {
       options.signal.throwIfAborted();
       const victims = await this.#round(keep.keys);
-      for (const row of victims) killed.add(processKey(row));
-      if (victims.length === 0 && this.#outside(keep.keys).length === 0) break;
+      for (const row of victims) if (row.startTime !== '') killed.add(processKey(row));
+      if (victims.length === 0) break;
       if (performance.now() - start > options.deadlineMs) throw survivors(victims);
       await delay(pollMs);
     }
@@ -100,28 +113,80 @@ export class SandboxProcesses {
 
   async #settle(): Promise<void> {
     const until = performance.now() + settleMs;
-    while (this.#traced?.hasIdleTracer === true && performance.now() < until) await delay(pollMs);
+    while ((await this.#traced?.hasIdleTracer()) === true && performance.now() < until)
+      await delay(pollMs);
   }
 
-  /** One round: hold still, look, shoot, let go (a frozen process of a version 1 cgroup dies only when thawed). */
+  /**
+   * One round: what the cgroup shows first, as that costs next to nothing; then by every way of looking. None is the answer of a whole look that
+   * found none.
+   */
   async #round(keep: ReadonlySet<string>): Promise<readonly ProcessRow[]> {
-    if (this.#outside(keep).length === 0) return [];
+    const shot = await this.#roundOfGroup(keep);
+    if (shot.length > 0) return shot;
+    if (this.#traced !== null) return await this.#roundOfTraced(this.#traced, keep);
+    return await this.#roundByStopping(keep);
+  }
+
+  /** Hold still, look, shoot, let go (a frozen process of a version 1 cgroup dies only when thawed). */
+  async #roundOfGroup(keep: ReadonlySet<string>): Promise<readonly ProcessRow[]> {
     const cgroup = this.#cgroup;
+    await this.#turns.next();
+    if (cgroup === null || without(keep, this.#inGroup()).length === 0) return [];
     try {
-      this.#traced?.setFrozen(true);
-      if (cgroup?.setFrozen(true) === true) await waitFrozen(cgroup);
-      const victims = this.#outside(keep);
-      for (const row of victims) killNow(row.pid);
+      if (cgroup.setFrozen(true)) await waitFrozen(cgroup);
+      const victims = without(keep, this.#inGroup());
+      for (const row of victims) signalRow(row, 'SIGKILL');
       return victims;
     } finally {
-      cgroup?.setFrozen(false);
-      this.#traced?.setFrozen(false);
+      cgroup.setFrozen(false);
     }
   }
 
-  #outside(keep: ReadonlySet<string>): readonly ProcessRow[] {
-    return this.all().filter((row) => !keep.has(processKey(row)));
+  async #roundOfTraced(
+    traced: TracedProcesses,
+    keep: ReadonlySet<string>,
+  ): Promise<readonly ProcessRow[]> {
+    if ((await this.#outside(keep)).length === 0) return [];
+    try {
+      await traced.setFrozen(true);
+      const victims = await this.#outside(keep);
+      for (const row of victims) signalRow(row, 'SIGKILL');
+      return victims;
+    } finally {
+      await traced.setFrozen(false);
+    }
   }
+
+  async #roundByStopping(keep: ReadonlySet<string>): Promise<readonly ProcessRow[]> {
+    let victims: readonly ProcessRow[] = [];
+    for (let look = 1; look <= stopLooks; look += 1) {
+      victims = await this.#outside(keep);
+      if (victims.every((row) => row.isStopped)) break;
+      for (const row of victims) signalRow(row, 'SIGSTOP');
+    }
+    for (const row of victims) signalRow(row, 'SIGKILL');
+    return victims;
+  }
+
+  #inGroup(): readonly ProcessRow[] {
+    const rows = (this.#cgroup?.pids() ?? []).map((pid) => readProcess(pid) ?? justEnded(pid));
+    return rows.filter((row) => !row.isEnded);
+  }
+
+  async #outside(keep: ReadonlySet<string>): Promise<readonly ProcessRow[]> {
+    return without(keep, await this.all());
+  }
+}
+
+function without(keep: ReadonlySet<string>, rows: readonly ProcessRow[]): readonly ProcessRow[] {
+  return rows.filter((row) => !keep.has(processKey(row)));
+}
+
+/** It was in the group a moment ago, and may have left a child there. */
+function justEnded(pid: number): ProcessRow {
+  const unknown = { parent: 0, group: 0, session: 0, name: '', startTime: '' };
+  return { pid, ...unknown, isEnded: false, isStopped: true };
 }
 
 async function waitFrozen(cgroup: SandboxCgroup): Promise<void> {

@@ -3,77 +3,47 @@
  * run its loader, which every program that proot starts does, also when the proot itself was killed. Neither setsid, nor a
  * double fork, nor a cleared environment changes that.
  */
-import { readFileSync, readlinkSync } from 'node:fs';
 import type { SandboxFolder } from '../sandbox-folder.ts';
-import { allPids, readProcess, type ProcessRow } from './process-table.ts';
+import type { HostScan, TracedProcess } from './host-scan.ts';
+import { signalRow, type ProcessRow } from './process-table.ts';
 
 export class TracedProcesses {
   readonly #folder: Pick<SandboxFolder, 'loader' | 'rootfs'>;
+  readonly #scan: HostScan;
 
-  constructor(folder: Pick<SandboxFolder, 'loader' | 'rootfs'>) {
+  constructor(folder: Pick<SandboxFolder, 'loader' | 'rootfs'>, scan: HostScan) {
     this.#folder = folder;
+    this.#scan = scan;
   }
 
   /** Living processes, the tracers not among them. */
-  all(): readonly ProcessRow[] {
-    const pids = allPids();
-    const tracers = new Set(this.#tracers(pids));
-    return pids
-      .filter((pid) => !tracers.has(pid) && (tracers.has(tracerOf(pid)) || this.#runsLoader(pid)))
-      .map(readProcess)
-      .filter((row) => row !== null)
-      .filter((row) => !row.isEnded);
+  async all(): Promise<readonly ProcessRow[]> {
+    const rows = await this.#scan.traced();
+    const tracers = new Set(this.#tracers(rows).map(({ pid }) => pid));
+    return rows.filter(
+      ({ pid, tracer, program }) =>
+        !tracers.has(pid) && (tracers.has(tracer) || program === this.#folder.loader),
+    );
   }
 
   /** A traced process goes no further than its next call while its tracer is stopped, so that nothing outruns a kill. */
-  setFrozen(isFrozen: boolean): void {
-    for (const pid of this.#tracers(allPids()))
-      try {
-        process.kill(pid, isFrozen ? 'SIGSTOP' : 'SIGCONT');
-      } catch {
-        // it has ended
-      }
+  async setFrozen(isFrozen: boolean): Promise<void> {
+    for (const row of this.#tracers(await this.#scan.traced()))
+      signalRow(row, isFrozen ? 'SIGSTOP' : 'SIGCONT');
   }
 
   /** Whether a tracer is about to end, because nothing is left of what it traced. It still shows its command's words. */
-  get hasIdleTracer(): boolean {
-    const pids = allPids();
-    const busy = new Set(
-      pids.filter((pid) => readProcess(pid)?.isEnded === false).map((pid) => tracerOf(pid)),
+  async hasIdleTracer(): Promise<boolean> {
+    const rows = await this.#scan.traced();
+    const busy = new Set(rows.map(({ tracer }) => tracer));
+    return this.#tracers(rows).some(({ pid }) => !busy.has(pid));
+  }
+
+  /** The proots of the sandbox, as opposed to a child of one that is only just being started. */
+  #tracers(rows: readonly TracedProcess[]): readonly TracedProcess[] {
+    const word = `\0-r\0${this.#folder.rootfs}\0`;
+    return rows.filter(
+      ({ tracer, tracerCommandLine }) => tracer === 0 && tracerCommandLine?.includes(word) === true,
     );
-    return this.#tracers(pids).some((pid) => !busy.has(pid));
-  }
-
-  #tracers(pids: readonly number[]): readonly number[] {
-    return pids.filter((pid) => isTracer(pid, this.#folder.rootfs));
-  }
-
-  #runsLoader(pid: number): boolean {
-    try {
-      return readlinkSync(`/proc/${pid}/exe`) === this.#folder.loader;
-    } catch {
-      return false; // it has ended, or belongs to somebody else
-    }
-  }
-}
-
-/** The proot of a sandbox, as opposed to a child of it that is only just being started. */
-function isTracer(pid: number, rootfs: string): boolean {
-  try {
-    if (readFileSync(`/proc/${pid}/comm`, 'latin1') !== 'proot\n') return false;
-    const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    return line.includes(`\0-r\0${rootfs}\0`) && tracerOf(pid) === 0;
-  } catch {
-    return false;
-  }
-}
-
-/** 0 when nobody traces it, or it has ended. */
-function tracerOf(pid: number): number {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-    return Number(/^TracerPid:\s*(\d+)$/m.exec(status)?.[1] ?? 0);
-  } catch {
-    return 0;
   }
 }

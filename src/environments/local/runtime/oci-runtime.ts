@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
+import type { LoopTurns } from '../../../core/loop-turns.ts';
 import { isLostBeforeStart } from '../../shared/lost-process.ts';
 import { hostSearchPath, runHostCommand, type HostCommandResult } from '../host-command.ts';
 import type { SandboxFolder } from '../sandbox-folder.ts';
@@ -33,6 +34,7 @@ export interface OciRuntimeOptions {
   readonly program: string;
   /** Words before the program, for machines where it needs a prepared mount namespace. */
   readonly prefix: readonly string[];
+  readonly turns: LoopTurns;
 }
 
 /** runc or crun, driven directly. */
@@ -41,6 +43,7 @@ export class OciRuntime implements SandboxRuntime {
   readonly isolation = 'strict';
   readonly abilities;
   readonly #argv: readonly string[];
+  readonly #turns: LoopTurns;
 
   constructor(options: OciRuntimeOptions) {
     this.name = options.name;
@@ -57,6 +60,7 @@ export class OciRuntime implements SandboxRuntime {
       hasUserNamespace: false,
     };
     this.#argv = [...options.prefix, options.program];
+    this.#turns = options.turns;
   }
 
   async start({ folder, image, sandbox }: SandboxPlan, signal: AbortSignal): Promise<number> {
@@ -105,7 +109,8 @@ export class OciRuntime implements SandboxRuntime {
     const [file = '', ...args] = all;
     const environment = { PATH: hostSearchPath(), ...mountEnvironment };
     const cwd = words.cwd === undefined ? {} : { cwd: words.cwd };
-    return await runHostCommand({ file, args, environment, ...cwd }, signal);
+    const turns = this.#turns;
+    return await runHostCommand({ file, args, environment, turns, ...cwd }, signal);
   }
 
   command(

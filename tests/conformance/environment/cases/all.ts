@@ -5,6 +5,7 @@ import { downloadCases } from './download.ts';
 import { execCases } from './exec.ts';
 import { imageCases } from './images.ts';
 import { interactiveCases } from './interactive.ts';
+import { inspectCases } from './inspect.ts';
 import { isolationCases } from './isolation.ts';
 import { killCases } from './kill.ts';
 import { lifecycleCases } from './lifecycle.ts';
@@ -21,6 +22,7 @@ export const environmentCases: readonly ConformanceCase[] = [
   ...uploadCases,
   ...downloadCases,
   ...killCases,
+  ...inspectCases,
   ...limitCases,
   ...isolationCases,
   ...networkCases,

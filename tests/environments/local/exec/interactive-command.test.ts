@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { test } from 'node:test';
 import { never } from '../../../../src/core/linked-abort.ts';
+import { HostScan } from '../../../../src/environments/local/processes/host-scan.ts';
 import { openCommand } from '../../../../src/environments/local/exec/interactive-command.ts';
 
 test('a shell that does not say that the program begins is killed, and is EXEC_FAILED', async () => {
@@ -22,7 +23,7 @@ test('a shell that does not say that the program begins is killed, and is EXEC_F
   const hasEnded = new Promise((resolve) => child.once('close', resolve));
   await assert.rejects(
     openCommand(
-      { running, isAlive: () => true, startMs: 100 },
+      { running, isAlive: () => true, scan: new HostScan(), startMs: 100 },
       { onOutput: () => undefined },
       never,
     ),

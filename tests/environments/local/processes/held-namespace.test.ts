@@ -3,7 +3,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { LoopTurns } from '../../../../src/core/loop-turns.ts';
 import { HeldNamespace } from '../../../../src/environments/local/processes/held-namespace.ts';
+import { HostScan } from '../../../../src/environments/local/processes/host-scan.ts';
 import { SandboxProcesses } from '../../../../src/environments/local/processes/sandbox-processes.ts';
 
 const skip = process.getuid?.() === 0 ? false : 'making a pid namespace needs root';
@@ -31,17 +33,18 @@ async function end({ parent, pid }: Member): Promise<void> {
 describe('the pid namespace of a sandbox', { skip }, () => {
   it('keeps its number while it is held, so that no other sandbox is taken for it', async () => {
     const first = await firstOfNamespace();
-    const parts = { cgroup: null, hasNamespace: true, traced: null };
+    const host = { scan: new HostScan(), turns: new LoopTurns() };
+    const parts = { cgroup: null, hasNamespace: true, traced: null, ...host };
     const processes = new SandboxProcesses(first.pid, parts);
-    assert.equal(processes.all().length, 1);
+    assert.equal((await processes.all()).length, 1);
     await end(first);
     const others: Member[] = [];
     for (let count = 0; count < 5; count += 1) others.push(await firstOfNamespace());
     try {
-      assert.deepEqual(processes.all(), []);
+      assert.deepEqual(await processes.all(), []);
       processes.close();
       processes.close();
-      assert.deepEqual(processes.all(), []);
+      assert.deepEqual(await processes.all(), []);
     } finally {
       for (const other of others) await end(other);
     }
