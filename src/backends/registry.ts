@@ -25,6 +25,13 @@ type Factory = (parts: BackendParts) => Promise<ExecutionBackend>;
 
 const backends: ReadonlyMap<string, Factory> = new Map<string, Factory>([
   [
+    'null',
+    async (parts) => {
+      const { NullBackend } = await import('./null/null-backend.ts');
+      return new NullBackend(parts.options, parts);
+    },
+  ],
+  [
     'local',
     async (parts) => {
       const { LocalBackend } = await import('./local/local-backend.ts');
@@ -43,7 +50,11 @@ const backends: ReadonlyMap<string, Factory> = new Map<string, Factory>([
 export const backendNames: readonly string[] = [...backends.keys()];
 
 /** How many rollouts run at once when the configuration does not say. */
-export const defaultMaxConcurrent: Readonly<Record<string, number>> = { local: 4, native: 8 };
+export const defaultMaxConcurrent: Readonly<Record<string, number>> = {
+  null: 64,
+  local: 4,
+  native: 8,
+};
 
 export const openBackend: BackendResolver<BackendParts> = async (name, parts) => {
   const make = backends.get(name);

@@ -1,0 +1,63 @@
+import { rolloutDocuments, type RolloutFacts } from '../archive/rollout-documents.ts';
+import type { ExecutionResult } from '../backends/execution-backend.ts';
+import { messageOf } from '../core/errors.ts';
+import type { KeptFile } from '../wire/rollout/kept-file.ts';
+import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
+import type { RolloutRequest } from '../wire/rollout/rollout-request.ts';
+import type { SchedulerParts } from './scheduler-parts.ts';
+
+/** What is archived of a rollout: of several results the latest, with what the earlier ones had and it has not. */
+export function rolloutFacts(
+  rollout: {
+    readonly id: string;
+    readonly request: RolloutRequest;
+    readonly outcome: RolloutOutcome;
+    readonly version: string;
+  },
+  /** Latest first. */
+  results: readonly Pick<ExecutionResult, 'sample' | 'diagnostics' | 'trajectory'>[],
+): RolloutFacts {
+  const { id, request, outcome, version } = rollout;
+  const latest = <T>(of: (result: (typeof results)[number]) => T | null): T | null =>
+    results.map(of).find((value) => value !== null) ?? null;
+  return {
+    rolloutId: id,
+    label: request.label,
+    metadata: request.metadata,
+    extraFields: request.extra_fields,
+    outcome,
+    result: {
+      status: outcome.status === 'success' ? 'success' : 'failure',
+      sample: latest(({ sample }) => sample),
+      diagnostics: latest(({ diagnostics }) => diagnostics),
+      trajectory: latest(({ trajectory }) => trajectory),
+    },
+    report: null,
+    version,
+  };
+}
+
+/** Never rejects: what cannot be kept is logged. */
+export async function archiveRollout(
+  facts: RolloutFacts,
+  kept: { readonly files: readonly KeptFile[]; readonly secrets: readonly string[] },
+  { archive, logger }: Pick<SchedulerParts, 'archive' | 'logger'>,
+): Promise<void> {
+  const { rolloutId } = facts;
+  try {
+    const { documents, warnings } = rolloutDocuments(facts);
+    for (const warning of warnings) logger.log('warn', warning, { rolloutId });
+    for (const { name, problem } of await archive.save({ rolloutId, documents, ...kept }))
+      logger.log('warn', 'something was not archived', { rolloutId, name, problem });
+  } catch (error) {
+    logger.log('warn', 'the archive failed', { rolloutId, error: messageOf(error) });
+  }
+}
+
+export function secretsOf(
+  request: Pick<RolloutRequest, 'controller_api_key' | 'llm_api_key'>,
+): readonly string[] {
+  return [request.controller_api_key, request.llm_api_key].flatMap((key) =>
+    key === null || key === '' ? [] : [key],
+  );
+}

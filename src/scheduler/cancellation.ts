@@ -1,0 +1,199 @@
+/**
+ * Cancelling: in every phase, before submission, and twice. Whoever is cancelled gets no callback any more; the receipt says what was ended and what is
+ * confirmed gone, and a second cancellation gets the same one.
+ */
+import { messageOf, RolloutError, type Phase } from '../core/errors.ts';
+import type { CancelDisposition, CancelSelector } from '../wire/rollout/cancel.ts';
+import type { CancelReceipt } from '../wire/rollout/receipt.ts';
+import { isTerminal } from '../wire/rollout/rollout-state.ts';
+import type { AbortReceipt } from '../backends/execution-backend.ts';
+import type { LiveRollout } from './live-rollout.ts';
+import { cancelledOutcome } from './outcomes.ts';
+import type { Caller, RolloutService } from './rollout-service.ts';
+import { seeThrough } from './own-ends.ts';
+import type { SchedulerCore } from './scheduler-core.ts';
+import { maySee } from './tenants.ts';
+
+export async function cancelRollouts(
+  selector: CancelSelector,
+  caller: Caller,
+  core: SchedulerCore,
+): ReturnType<RolloutService['cancel']> {
+  const ids = selector.kind === 'ids' ? new Set(selector.ids) : matching(selector, caller, core);
+  const receipts = await Promise.all(
+    [...ids].map(async (id) => [id, await cancelOne(id, caller, core)] as const),
+  );
+  return new Map(receipts);
+}
+
+function matching(
+  selector: Exclude<CancelSelector, { kind: 'ids' }>,
+  caller: Caller,
+  core: SchedulerCore,
+): readonly string[] {
+  const prefix = selector.kind === 'prefix' ? selector.prefix : '';
+  return [...core.live.values()]
+    .filter(
+      ({ id, tenant, endedBy }) =>
+        id.startsWith(prefix) && maySee(caller, tenant) && endedBy === null,
+    )
+    .map(({ id }) => id);
+}
+
+async function cancelOne(id: string, caller: Caller, core: SchedulerCore): Promise<CancelReceipt> {
+  // One that is just being accepted is there when that is done.
+  await core.accepting.get(id)?.catch(() => undefined);
+  const live = core.live.get(id);
+  if (live === undefined) return await cancelUnknown(id, caller, core);
+  if (!maySee(caller, live.tenant)) return notFound(id, core);
+  if (live.receipt !== null) return await live.receipt;
+  if (!live.claim('controller')) return notFound(id, core);
+  const cancelling = cancelLive(live, core);
+  live.receipt = cancelling.receipt;
+  live.ending = cancelling.gone;
+  core.background(seeThrough(live, cancelling.gone, core));
+  return await live.receipt;
+}
+
+/** It ended, was cancelled before, or never came: then a later submission of the id is refused. */
+async function cancelUnknown(
+  id: string,
+  caller: Caller,
+  core: SchedulerCore,
+): Promise<CancelReceipt> {
+  const { store } = core.parts;
+  const known = await store.rollout(id);
+  if (known !== null) {
+    if (!maySee(caller, known.tenant)) return notFound(id, core);
+    const [receipt] = await store.receipts(id);
+    return receipt ?? notFound(id, core);
+  }
+  const owner = core.tenants.byPrefix(id);
+  // Nobody may keep another tenant from submitting.
+  if (owner !== null && !maySee(caller, owner)) return notFound(id, core);
+  const receipt = notFound(id, core);
+  await store.bury([{ id, tenant: core.tenants.of(id, caller), receipt }]);
+  // It may have been submitted in the meantime: then it is there now, and it is what was meant.
+  const submitted = core.live.get(id);
+  return submitted === undefined ? receipt : await cancelOne(id, caller, core);
+}
+
+function notFound(rolloutId: string, core: SchedulerCore): CancelReceipt {
+  return {
+    ...{ rolloutId, disposition: 'not_found' satisfies CancelDisposition, stage: null },
+    ...{ modelCallsEnded: 0, processesKilled: 0, confirmedGone: [] },
+    ...{ isComplete: true, problem: null, durationMs: 0, at: core.parts.clock.now() },
+  };
+}
+
+interface Cancelling {
+  /** Within the time that a cancellation has, durable. */
+  readonly receipt: Promise<CancelReceipt>;
+  /** When everything of it is gone, however long that takes. */
+  readonly gone: Promise<void>;
+}
+
+function cancelLive(rollout: LiveRollout, core: SchedulerCore): Cancelling {
+  const { gateway, callbacks, clock } = core.parts;
+  const startedMs = clock.monotonicMs();
+  const stage = rollout.progress?.stage ?? rollout.state;
+  const reason = new RolloutError('CANCELLED', 'cancelled by the controller', {
+    phase: phaseOf(rollout),
+  });
+  const ended = Promise.allSettled([
+    gateway.abort(rollout.id),
+    rollout.execution?.abort(reason) ?? Promise.resolve(null),
+    callbacks.withdraw(rollout.id),
+    core.queue.remove(rollout.id),
+  ]);
+  const receipt = writeReceipt(rollout, { ended, stage, startedMs }, core);
+  const gone = (async () => {
+    await Promise.all([ended, receipt]);
+  })();
+  return { receipt, gone };
+}
+
+type Ended = [
+  PromiseSettledResult<{ readonly callsEnded: number }>,
+  PromiseSettledResult<AbortReceipt | null>,
+  PromiseSettledResult<void>,
+  PromiseSettledResult<boolean>,
+];
+
+async function writeReceipt(
+  rollout: LiveRollout,
+  work: { readonly ended: Promise<Ended>; readonly stage: string; readonly startedMs: number },
+  core: SchedulerCore,
+): Promise<CancelReceipt> {
+  const { ledger, parts, options } = core;
+  const ended = await within(options.limits.cancelMs, work.ended, core);
+  const written = Promise.withResolvers<CancelReceipt>();
+  const isDone = await ledger.advance(rollout, () => {
+    if (isTerminal(rollout.state)) return null;
+    const receipt: CancelReceipt = {
+      rolloutId: rollout.id,
+      disposition: rollout.state === 'queued' ? 'cancelled_queued' : 'cancelled_running',
+      stage: work.stage,
+      ...findings(ended, options.limits.cancelMs),
+      durationMs: Math.max(0, Math.round(parts.clock.monotonicMs() - work.startedMs)),
+      at: parts.clock.now(),
+    };
+    written.resolve(receipt);
+    const outcome = cancelledOutcome(phaseOf(rollout));
+    return { to: 'cancelled', by: 'controller', outcome, withdraw: true, receipt };
+  });
+  return isDone ? await written.promise : notFound(rollout.id, core);
+}
+
+/** null = not done in time. */
+async function within(
+  ms: number,
+  ended: Promise<Ended>,
+  core: SchedulerCore,
+): Promise<Ended | null> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([
+      ended,
+      core.parts.clock.sleep(ms, timer.signal).then(
+        () => null,
+        () => null,
+      ),
+    ]);
+  } finally {
+    timer.abort();
+  }
+}
+
+function findings(
+  ended: Ended | null,
+  limitMs: number,
+): Pick<
+  CancelReceipt,
+  'modelCallsEnded' | 'processesKilled' | 'confirmedGone' | 'isComplete' | 'problem'
+> {
+  if (ended === null)
+    return {
+      ...{ modelCallsEnded: 0, processesKilled: 0, confirmedGone: [], isComplete: false },
+      problem: `not everything of it was gone within ${limitMs / 1000} s; it is still being ended`,
+    };
+  const [route, execution] = ended;
+  const abort = execution.status === 'fulfilled' ? execution.value : null;
+  const problems = [
+    ...ended.flatMap((part) => (part.status === 'rejected' ? [messageOf(part.reason)] : [])),
+    ...(abort?.problem == null ? [] : [abort.problem]),
+  ];
+  return {
+    modelCallsEnded: route.status === 'fulfilled' ? route.value.callsEnded : 0,
+    processesKilled: abort?.processesKilled ?? 0,
+    confirmedGone: abort?.confirmedGone ?? [],
+    isComplete: problems.length === 0 && (abort?.isComplete ?? true),
+    problem: problems.length === 0 ? null : problems.join('; '),
+  };
+}
+
+export function phaseOf(rollout: LiveRollout): Phase {
+  if (rollout.state === 'queued') return 'queue';
+  if (rollout.state === 'grading') return 'verifier';
+  return rollout.hasAgentBegun ? 'agent' : 'environment';
+}

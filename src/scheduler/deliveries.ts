@@ -1,0 +1,106 @@
+/** The callbacks of a rollout as deliveries: pure. Completion goes before grader; a channel whose body is fixed gets no second one. */
+import { createHash } from 'node:crypto';
+import type { ExecutionResult } from '../backends/execution-backend.ts';
+import type { NewDelivery } from '../store/rollout-store.ts';
+import { completionBody, graderBody, type CallbackBody } from '../wire/rollout/callback-body.ts';
+import type { CallbackChannel, CallbackReport } from '../wire/rollout/callback-payloads.ts';
+import type { RolloutRequest } from '../wire/rollout/rollout-request.ts';
+import type { OwnFailure } from './outcomes.ts';
+
+export interface Addressee {
+  readonly id: string;
+  /** Tells a rollout from one of the same id that retention has forgotten. */
+  readonly acceptedAt: Date;
+  readonly request: Pick<
+    RolloutRequest,
+    'completion_callback_url' | 'grader_callback_url' | 'controller_api_key'
+  >;
+}
+
+export interface MadeDelivery {
+  readonly delivery: NewDelivery;
+  /** What of the report could not be sent, for the log. */
+  readonly losses: readonly string[];
+}
+
+/** The agent's outcome is known, the grade is not. */
+export function completionDelivery(to: Addressee, result: ExecutionResult): MadeDelivery {
+  const { completion_callback_url: url } = to.request;
+  return made(to, { channel: 'completion', url, body: completionBody(reportOf(to, result)) });
+}
+
+/** The final result is known. */
+export function endDeliveries(
+  to: Addressee,
+  end: { readonly result: ExecutionResult; readonly hasCompleted: boolean },
+): readonly MadeDelivery[] {
+  return terminalDeliveries(to, reportOf(to, end.result), end.hasCompleted);
+}
+
+/** It ended without a result. `diagnostics`: what its backend said before, if anything. */
+export function failureDeliveries(
+  to: Addressee,
+  end: {
+    readonly failure: OwnFailure;
+    readonly diagnostics: Readonly<Record<string, unknown>> | null;
+    readonly hasCompleted: boolean;
+  },
+): readonly MadeDelivery[] {
+  const { errMessage, errCategory } = end.failure;
+  const report: CallbackReport = {
+    ...{ status: 'failure', rolloutId: to.id, diagnostics: end.diagnostics },
+    ...{ errMessage, errCategory, sample: null },
+  };
+  return terminalDeliveries(to, report, end.hasCompleted);
+}
+
+/** What an own failure says where no backend has said anything. */
+export function ownDiagnostics(
+  { cause, stage, errCategory }: OwnFailure,
+  backend: string,
+): Readonly<Record<string, unknown>> | null {
+  return cause === 'INTERNAL' ? null : { backend, phase: stage, cause, category: errCategory };
+}
+
+function terminalDeliveries(
+  to: Addressee,
+  report: CallbackReport,
+  hasCompleted: boolean,
+): readonly MadeDelivery[] {
+  const { completion_callback_url: url, grader_callback_url: graderUrl } = to.request;
+  const deliveries: MadeDelivery[] = [];
+  if (!hasCompleted)
+    deliveries.push(made(to, { channel: 'completion', url, body: completionBody(report) }));
+  if (graderUrl !== null && graderUrl !== '')
+    deliveries.push(made(to, { channel: 'grader', url: graderUrl, body: graderBody(report) }));
+  return deliveries;
+}
+
+function reportOf({ id }: Addressee, result: ExecutionResult): CallbackReport {
+  const { status, diagnostics, errMessage, errCategory, sample } = result;
+  return { status, rolloutId: id, diagnostics, errMessage, errCategory, sample };
+}
+
+/** The same rollout and channel always have the same key, also after a restart. */
+function keyOf({ id, acceptedAt }: Addressee, channel: CallbackChannel): string {
+  const name = `${id}\n${acceptedAt.toISOString()}\n${channel}`;
+  return `${channel}-${createHash('sha256').update(name).digest('hex').slice(0, 40)}`;
+}
+
+function made(
+  to: Addressee,
+  what: { readonly channel: CallbackChannel; readonly url: string; readonly body: CallbackBody },
+): MadeDelivery {
+  const { channel, url, body } = what;
+  const key = to.request.controller_api_key ?? '';
+  return {
+    delivery: {
+      key: keyOf(to, channel),
+      rolloutId: to.id,
+      ...{ channel, url },
+      authorization: key === '' ? null : `Bearer ${key}`,
+      body: body.text,
+    },
+    losses: body.losses,
+  };
+}

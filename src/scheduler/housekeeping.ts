@@ -1,0 +1,34 @@
+/** Keeps the store and the archive within their limits, at the start and from time to time. */
+import { messageOf } from '../core/errors.ts';
+import type { SchedulerOptions, SchedulerParts } from './scheduler-parts.ts';
+
+type Parts = Pick<SchedulerParts, 'store' | 'archive' | 'clock' | 'logger'>;
+
+/** Until `signal` fires. Never rejects. */
+export async function keepHouse(
+  retention: SchedulerOptions['retention'],
+  parts: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await tidy(retention, parts);
+    await parts.clock.sleep(retention.everyMs, signal).catch(() => undefined);
+  }
+}
+
+export async function tidy(
+  retention: SchedulerOptions['retention'],
+  { store, archive, clock, logger }: Parts,
+): Promise<void> {
+  try {
+    const { rollouts, events, removedIds } = await store.prune(retention, clock.now());
+    for (const id of removedIds) await archive.remove(id);
+    const trimmed = await archive.trim(retention.archiveBytes);
+    if (rollouts + events + trimmed.length > 0)
+      logger.log('info', 'what is older or more than is kept was removed', {
+        ...{ rollouts, events, trimmed: trimmed.length },
+      });
+  } catch (error) {
+    logger.log('warn', 'old rollouts could not be removed', { error: messageOf(error) });
+  }
+}

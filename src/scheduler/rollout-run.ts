@@ -1,0 +1,306 @@
+/**
+ * One rollout from its running place to the moment when nothing of it is left: begin, route, execute, fix the end and its callbacks, archive, free the
+ * place, wait for the callbacks. Whoever claims the rollout meanwhile ends it instead; the run then only waits until that is done.
+ */
+import type { RolloutFacts } from '../archive/rollout-documents.ts';
+import type { ExecutionHooks, ExecutionResult } from '../backends/execution-backend.ts';
+import { messageOf } from '../core/errors.ts';
+import type { KeptFile } from '../wire/rollout/kept-file.ts';
+import type { ModelRoute } from '../wire/rollout/model-route.ts';
+import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
+import type { RolloutProgress } from '../wire/rollout/progress.ts';
+import { rolloutRequestSchema, type RolloutRequest } from '../wire/rollout/rollout-request.ts';
+import { isTerminal } from '../wire/rollout/rollout-state.ts';
+import { archiveRollout, rolloutFacts, secretsOf } from './archiving.ts';
+import {
+  completionDelivery,
+  endDeliveries,
+  failureDeliveries,
+  type Addressee,
+} from './deliveries.ts';
+import type { LiveRollout } from './live-rollout.ts';
+import { failedOutcome, failureOf, outcomeOf } from './outcomes.ts';
+import type { SchedulerCore } from './scheduler-core.ts';
+
+export class RolloutRun {
+  readonly #core: SchedulerCore;
+  readonly #rollout: LiveRollout;
+  #request: RolloutRequest | null = null;
+  /** What the workflow said, before grading. */
+  #workflow: ExecutionResult | null = null;
+  #facts: RolloutFacts | null = null;
+  #secrets: readonly string[] = [];
+  #unmask: (() => void) | null = null;
+
+  constructor(rollout: LiveRollout, core: SchedulerCore) {
+    this.#rollout = rollout;
+    this.#core = core;
+  }
+
+  /** Resolves when the running place is free. Never rejects. */
+  async untilFree(): Promise<void> {
+    const rollout = this.#rollout;
+    try {
+      await this.#run();
+    } catch (error) {
+      await this.#broken(error);
+    }
+    // What a claimer ends may still run: the place is not free before.
+    if (rollout.ending !== null) await this.#endedByOther(rollout.ending);
+    rollout.execution = null;
+    rollout.progress = null;
+  }
+
+  /** Resolves when its callbacks are settled and the archive knows what they brought. Never rejects. */
+  async untilSettled(): Promise<void> {
+    const { callbacks, store, logger } = this.#core.parts;
+    const rollout = this.#rollout;
+    await callbacks.settled(rollout.id);
+    try {
+      const report = (await store.rollout(rollout.id))?.controllerReport ?? null;
+      if (report !== null && this.#facts !== null) {
+        this.#facts = { ...this.#facts, report: JSON.parse(report) as unknown };
+        await this.#archive([]);
+      }
+    } catch (error) {
+      // A store that is closed keeps the report for whoever asks for it later.
+      logger.log('warn', 'the report of a controller was not archived', {
+        rolloutId: rollout.id,
+        error: messageOf(error),
+      });
+    }
+    this.#unmask?.();
+  }
+
+  async #run(): Promise<void> {
+    const { parts } = this.#core;
+    const rollout = this.#rollout;
+    this.#request = await this.#begin();
+    if (this.#request === null) return;
+    const route = await this.#route(this.#request);
+    // Whoever claimed it waits for nothing that starts now; the route goes with the rest.
+    if (rollout.endedBy !== null) return;
+    const execution = parts.backend.execute(
+      {
+        id: rollout.id,
+        prompt: this.#request.initial_messages,
+        label: this.#request.label,
+        metadata: this.#request.metadata,
+        agentTimeoutMs: inMs(this.#request.agent_timeout_sec),
+        graderTimeoutMs: inMs(this.#request.grader_timeout_sec),
+        queuedMs: Math.max(0, parts.clock.monotonicMs() - rollout.acceptedMs),
+        route,
+        wantsGrade: this.#wantsGrade(this.#request),
+        secrets: this.#secrets,
+      },
+      this.#hooks(this.#request),
+    );
+    rollout.execution = execution;
+    execution.result.catch(() => undefined);
+    const result = await Promise.race([execution.result, rollout.claimed()]);
+    if (result === undefined || !rollout.claim('backend')) return;
+    await this.#end(result, this.#request);
+    await this.#clear(result.files);
+  }
+
+  /** Reads the request and makes the rollout a running one; null = it was claimed before. */
+  async #begin(): Promise<RolloutRequest | null> {
+    const { ledger, parts } = this.#core;
+    const rollout = this.#rollout;
+    const stored = await ledger.patiently(rollout, () => parts.store.rollout(rollout.id));
+    if (stored === null) throw new TypeError('the store does not know a rollout that waits');
+    const request = rolloutRequestSchema.parse(JSON.parse(stored.request));
+    const hasBegun = await ledger.advance(rollout, () =>
+      rollout.endedBy === null
+        ? {
+            to: 'running',
+            by: 'dispatcher',
+            set: { startedAt: parts.clock.now(), attempt: rollout.attempt + 1 },
+          }
+        : null,
+    );
+    this.#showProgress('starting');
+    return hasBegun ? request : null;
+  }
+
+  async #route(request: RolloutRequest): Promise<ModelRoute | null> {
+    const { gateway, maskSecrets } = this.#core.parts;
+    const upstreamKey = request.llm_api_key ?? request.controller_api_key;
+    this.#secrets = secretsOf(request);
+    this.#unmask = maskSecrets?.(this.#secrets) ?? null;
+    if (request.chat_completions_url === '') return null;
+    const route = await gateway.register({
+      rolloutId: this.#rollout.id,
+      upstreamUrl: request.chat_completions_url,
+      upstreamKey: upstreamKey === '' ? null : upstreamKey,
+    });
+    this.#secrets = [...this.#secrets, route.apiKey];
+    return route;
+  }
+
+  #hooks(request: RolloutRequest): ExecutionHooks {
+    const { ledger, parts } = this.#core;
+    const rollout = this.#rollout;
+    return {
+      agentBegins: () => ledger.agentBegins(rollout),
+      progress: (progress) => this.#noteProgress(progress),
+      workflowCompleted: async (result) => {
+        this.#workflow = result;
+        const isFixed = await ledger.advance(rollout, () =>
+          rollout.endedBy === null
+            ? {
+                to: 'grading',
+                by: 'backend',
+                set: { completedAt: parts.clock.now() },
+                deliveries: [completionDelivery(this.#addressee(request), result)],
+              }
+            : null,
+        );
+        if (!isFixed) throw new TypeError('the rollout is being ended');
+      },
+    };
+  }
+
+  async #end(result: ExecutionResult, request: RolloutRequest): Promise<void> {
+    const { ledger, pause } = this.#core;
+    const rollout = this.#rollout;
+    const outcome = outcomeOf(result);
+    await ledger.advance(rollout, () => ({
+      to: result.status,
+      by: 'backend',
+      outcome,
+      ...this.#fixed(),
+      deliveries: endDeliveries(this.#addressee(request), {
+        result,
+        hasCompleted: rollout.hasCompleted,
+      }),
+    }));
+    pause.ended(rollout.id, outcome.cause);
+    this.#setFacts(outcome, result);
+  }
+
+  /** A defect, of a backend or of ours: only this rollout pays for it. */
+  async #broken(error: unknown): Promise<void> {
+    const { ledger, parts, pause } = this.#core;
+    const rollout = this.#rollout;
+    const rolloutId = rollout.id;
+    const isOurs = rollout.claim('dispatcher') || rollout.endedBy === 'backend';
+    if (!isOurs || isTerminal(rollout.state)) {
+      parts.logger.log('error', 'the end of a rollout broke', { rolloutId, error: traceOf(error) });
+      return;
+    }
+    const failure = failureOf(error, 'server');
+    if (failure.cause === 'INTERNAL')
+      parts.logger.log('error', 'a rollout broke', { rolloutId, error: traceOf(error) });
+    await this.#attempt('what it ran was not ended', async () => {
+      await rollout.execution?.abort(new Error('the rollout broke'));
+    });
+    await this.#attempt('a broken rollout was not ended', async () => {
+      const outcome = failedOutcome(failure);
+      const request = this.#request;
+      await ledger.advance(rollout, () => ({
+        to: 'failure',
+        by: 'dispatcher',
+        outcome,
+        ...this.#fixed(),
+        ...(request !== null && {
+          deliveries: failureDeliveries(this.#addressee(request), {
+            failure,
+            diagnostics: this.#workflow?.diagnostics ?? null,
+            hasCompleted: rollout.hasCompleted,
+          }),
+        }),
+      }));
+      pause.ended(rolloutId, failure.cause);
+      this.#setFacts(outcome, null);
+    });
+    await this.#clear([]);
+  }
+
+  async #endedByOther(ending: Promise<unknown>): Promise<void> {
+    const rollout = this.#rollout;
+    await ending.catch(() => undefined);
+    this.#core.pause.withdrawn(rollout.id);
+    if (isTerminal(rollout.state) && rollout.outcome !== null)
+      this.#setFacts(rollout.outcome, null);
+    await this.#clear([]);
+  }
+
+  /** The end is durable and its callbacks are out: what the rollout held goes. */
+  async #clear(files: readonly KeptFile[]): Promise<void> {
+    const { gateway } = this.#core.parts;
+    const rollout = this.#rollout;
+    await this.#attempt('the route was not revoked', () => gateway.revoke(rollout.id));
+    this.#showProgress('saving the archive', 'archive');
+    await this.#archive(files);
+    await this.#attempt('what it held on disk was not freed', async () => {
+      await rollout.execution?.release();
+    });
+  }
+
+  async #archive(files: readonly KeptFile[]): Promise<void> {
+    if (this.#facts === null) return;
+    await archiveRollout(this.#facts, { files, secrets: this.#secrets }, this.#core.parts);
+  }
+
+  #setFacts(outcome: RolloutOutcome, result: ExecutionResult | null): void {
+    const request = this.#request;
+    if (request === null) return;
+    const { version } = this.#core.options;
+    const results = [result, this.#workflow].filter((one) => one !== null);
+    this.#facts = rolloutFacts({ id: this.#rollout.id, request, outcome, version }, results);
+  }
+
+  #addressee(request: RolloutRequest): Addressee {
+    return { id: this.#rollout.id, acceptedAt: this.#rollout.acceptedAt, request };
+  }
+
+  /** The end fixes the completion callback, unless it is fixed already. */
+  #fixed(): { readonly set?: { readonly completedAt: Date } } {
+    return this.#rollout.hasCompleted ? {} : { set: { completedAt: this.#core.parts.clock.now() } };
+  }
+
+  async #attempt(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const fields = { rolloutId: this.#rollout.id, error: messageOf(error) };
+      this.#core.parts.logger.log('warn', what, fields);
+    }
+  }
+
+  #noteProgress(progress: RolloutProgress): void {
+    const { store, logger } = this.#core.parts;
+    const { id, tenant, progress: before, endedBy } = this.#rollout;
+    if (endedBy !== null) return;
+    this.#rollout.progress = progress;
+    if (before?.stage === progress.stage) return;
+    const payload = { stage: progress.stage };
+    store
+      .note([
+        { rolloutId: id, tenant, type: 'rollout:stage', at: progress.lastProgressAt, payload },
+      ])
+      .catch((error: unknown) =>
+        logger.log('debug', 'a stage was not noted', { rolloutId: id, error: messageOf(error) }),
+      );
+  }
+
+  #showProgress(stage: string, kind: 'archive' | null = null): void {
+    const now = this.#core.parts.clock.now();
+    const waitingOn =
+      kind === null ? null : { kind, owner: 'scheduler', detail: null, since: now, deadline: null };
+    this.#rollout.progress = { stage, waitingOn, lastProgressAt: now };
+  }
+
+  #wantsGrade({ grader_callback_url: url }: RolloutRequest): boolean {
+    return (url !== null && url !== '') || this.#core.parts.backend.capturesFinalResult;
+  }
+}
+
+function inMs(seconds: number | null): number | null {
+  return seconds === null ? null : seconds * 1000;
+}
+
+function traceOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
