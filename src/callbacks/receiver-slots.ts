@@ -1,6 +1,6 @@
 /**
- * How many requests run at once, to one receiver and in all. Receivers take turns, each serves its waiters in order. One that failed to answer gets a single
- * request at a time until it answers: the many rollouts of a dead controller do not hold the places of the others.
+ * How many requests run at once, to one receiver and in all. A free place goes to the receiver with the fewest requests; each serves its waiters in order.
+ * One that failed to answer gets a single request at a time until it answers: the many rollouts of a dead controller do not hold the places of the others.
  */
 export interface SlotLimits {
   readonly perReceiver: number;
@@ -19,7 +19,7 @@ interface Waiter {
 
 export class ReceiverSlots {
   readonly #limits: SlotLimits;
-  /** Those with something active or waiting; the next to be served comes first. */
+  /** Those with something active or waiting. */
   readonly #receivers = new Map<string, Receiver>();
   #active = 0;
 
@@ -81,21 +81,24 @@ export class ReceiverSlots {
   }
 
   #fill(): void {
-    for (let served = true; served && this.#active < this.#limits.overall;) {
-      served = false;
-      for (const [name, receiver] of [...this.#receivers]) {
-        if (this.#active >= this.#limits.overall) return;
-        const limit = receiver.isDown ? 1 : this.#limits.perReceiver;
-        if (receiver.active >= limit) continue;
-        const next = receiver.waiting.shift();
-        if (next === undefined) continue;
-        receiver.active += 1;
-        this.#active += 1;
-        served = true;
-        this.#receivers.delete(name);
-        this.#receivers.set(name, receiver);
-        next.enter();
-      }
+    while (this.#active < this.#limits.overall) {
+      const next = this.#next();
+      const waiter = next?.waiting.shift();
+      if (next === null || waiter === undefined) return;
+      next.active += 1;
+      this.#active += 1;
+      waiter.enter();
     }
+  }
+
+  /** Of the receivers that may have one more: the one with the fewest, and of several the first that came. */
+  #next(): Receiver | null {
+    let next: Receiver | null = null;
+    for (const receiver of this.#receivers.values()) {
+      const limit = receiver.isDown ? 1 : this.#limits.perReceiver;
+      if (receiver.waiting.length === 0 || receiver.active >= limit) continue;
+      if (next === null || receiver.active < next.active) next = receiver;
+    }
+    return next;
   }
 }

@@ -77,8 +77,8 @@ describe('the bodies of callbacks', () => {
   for (const [why, base, change] of noReward)
     test(`carries no reward when ${why}, but the sample all the same`, () => {
       const wire = read(graderBody({ ...base, sample: { ...sample, ...change } }).text);
-      assert.equal(wire.sample?.['reward'], null);
-      assert.deepEqual(wire.sample?.['label'], '5');
+      assert.equal(wire.sample['reward'], null);
+      assert.deepEqual(wire.sample['label'], '5');
     });
 
   test('what JSON cannot carry is left out of metrics, extra fields and diagnostics, and said once', () => {
@@ -106,7 +106,7 @@ describe('the bodies of callbacks', () => {
       sample: { ...sample, metrics: odd, extraFields: { nan: NaN } },
     });
     const wire = read(text);
-    assert.deepEqual(wire.sample?.['metrics'], {
+    assert.deepEqual(wire.sample['metrics'], {
       kept: [1, 'two', true, null, { deep: 0.5 }],
       big: 12,
       list: [1, 2],
@@ -114,9 +114,9 @@ describe('the bodies of callbacks', () => {
       date: '1970-01-01T00:00:00.000Z',
       self: {},
     });
-    assert.deepEqual(wire.sample?.['extra_fields'], {});
+    assert.deepEqual(wire.sample['extra_fields'], {});
     assert.deepEqual(wire.extra_fields, { stage: 'agent' });
-    assert.equal(wire.sample?.['reward'], 0.7);
+    assert.equal(wire.sample['reward'], 0.7);
     assert.deepEqual(losses, [
       'Map',
       'a number that is not finite',
@@ -159,8 +159,8 @@ describe('the bodies of callbacks', () => {
     assert.equal(Buffer.from(text).toString(), text, 'it is UTF-8');
     const wire = read(text);
     assert.equal(wire.err_message, '\ufffd end \\ud800');
-    assert.equal(wire.sample?.['label'], 'a\ufffd');
-    assert.deepEqual(wire.sample?.['messages'], [{ '\ufffd': '😀 \\ud83d "\ufffd"' }]);
+    assert.equal(wire.sample['label'], 'a\ufffd');
+    assert.deepEqual(wire.sample['messages'], [{ '\ufffd': '😀 \\ud83d "\ufffd"' }]);
     assert.deepEqual(losses, ['half a surrogate pair']);
   });
 
@@ -170,12 +170,12 @@ describe('the bodies of callbacks', () => {
       sample: { ...sample, metrics: { deep: nested(200_000), flat: 1 } },
     });
     assert.ok(losses.includes('values nested too deeply'));
-    assert.equal(read(text).sample?.['reward'], 0.7);
+    assert.equal(read(text).sample['reward'], 0.7);
   });
 });
 
 interface WireBody {
-  readonly sample?: Readonly<Record<string, unknown>> | null;
+  readonly sample: Readonly<Record<string, unknown>>;
   readonly extra_fields: unknown;
   readonly err_message: string | null;
 }
