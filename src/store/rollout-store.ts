@@ -34,7 +34,7 @@ export interface StoredRollout extends NewRollout {
   readonly outcome: RolloutOutcome | null;
   /** Latest report of the controller about model calls (the `trajectory` value of an acknowledgement), as JSON text. */
   readonly controllerReport: string | null;
-  /** `request` was dropped by retention, or there never was one: a tombstone of a cancellation before submission. */
+  /** It was cancelled before it came: there never was a request, and `request` and `digest` are empty. */
   readonly isTombstone: boolean;
 }
 
@@ -113,9 +113,9 @@ export interface RolloutQuery {
 }
 
 export interface Retention {
-  /** Ended rollouts, delivered or dead callbacks and events older than this go. */
+  /** Rollouts that ended longer ago go, with their callbacks and receipts; events that are older too. */
   readonly maxAgeMs: number;
-  /** Ended rollouts beyond this many go, oldest first. Live ones and undelivered callbacks never go. */
+  /** Ended rollouts beyond this many go, those that ended first before others. Live ones, and those with a pending callback, never go. */
   readonly maxEnded: number;
 }
 
@@ -140,7 +140,10 @@ export interface RolloutStore {
       readonly receipt: CancelReceipt;
     }[],
   ): Promise<void>;
-  /** Not durable at once: a crash may lose the last ones. For stages and other news that nobody's result depends on. */
+  /**
+   * For stages and other news that nobody's result depends on: it may wait some milliseconds for another call's sync, and a crash meanwhile loses it.
+   * An event that was read is never lost.
+   */
   note(events: readonly NewEvent[]): Promise<void>;
 
   rollout(id: string): Promise<StoredRollout | null>;
@@ -179,10 +182,11 @@ export interface RolloutStore {
     readonly limit: number;
     readonly afterSeq: number;
   }): Promise<readonly Delivery[]>;
-  /** A dead delivery becomes pending again, with the same bytes and key; null = there is no dead delivery of this key. Durable. */
+  /** A dead delivery becomes pending again, with the same bytes and key and its attempts counted anew; null = there is no dead delivery of this key. Durable. */
   replay(key: string): Promise<Delivery | null>;
 
   recover(): Promise<LeftRollouts>;
+  /** Events go from the oldest on, so that the log never has a hole: up to the first that is young enough and whose rollout is kept. In small steps. */
   prune(
     retention: Retention,
     now: Date,
