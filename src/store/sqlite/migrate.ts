@@ -95,7 +95,7 @@ function tooNew(file: string, found: number, newest: number): RolloutError {
     `${file} has schema version ${found}, this program knows up to ${newest}`,
     {
       phase: 'server',
-      remedy: `Run the newer Slipway, or 'slipway store downgrade --to ${newest}' with it first.`,
+      remedy: `Run the newer Slipway, or 'slipway store downgrade ${newest}' of it first.`,
     },
   );
 }

@@ -86,7 +86,7 @@ test('a file of a newer program is refused by name and left alone, and the newer
   await rejectsWith(
     openStore(folder.path),
     'STORE_TOO_NEW',
-    new RegExp(`version ${newest + 1}, .* up to ${newest}.*downgrade --to ${newest}`),
+    new RegExp(`version ${newest + 1}, .* up to ${newest}.*downgrade ${newest}`),
   );
   assert.equal(versionOf(folder.path), newest + 1);
   await downgradeStoreFolder(folder.path, newest, { ...parts, steps: newer });
