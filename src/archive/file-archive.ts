@@ -86,6 +86,7 @@ export class FileRolloutArchive implements RolloutArchive {
         const draft = path.join(dir, newDraft());
         try {
           problems.push(...(await keepTree({ name, from, to: draft }, spellings)));
+          await mkdir(path.dirname(path.join(dir, name)), { recursive: true });
           await replace(draft, path.join(dir, name));
         } finally {
           await rm(draft, { recursive: true, force: true });
@@ -218,9 +219,10 @@ export class FileRolloutArchive implements RolloutArchive {
   }
 }
 
-/** One plain name, not one of the archive's own. */
+/** A plain relative path, not one of the archive's own. */
 function isKeepable(name: string): boolean {
-  return name !== '' && !name.startsWith('.') && !/[/\\\0]/.test(name);
+  const parts = name.split('/');
+  return !/[\\\0]/.test(name) && parts.every((part) => part !== '' && !part.startsWith('.'));
 }
 
 function newDraft(): string {

@@ -1,0 +1,65 @@
+/**
+ * Which task a rollout names in its metadata: `harbor_task` as a local path (`./`, `/`, `~`), with `git_url` a task of a repository (`task_path`,
+ * `git_commit_id`), else a package `org/name[@ref]`. Warnings name what to set, never an address: it may hold a credential.
+ */
+import { homedir } from 'node:os';
+import { RolloutError } from '../../core/errors.ts';
+import { taskEntrySchema, type TaskEntry } from '../../wire/harbor/task-entry.ts';
+
+export interface HarborTask {
+  readonly entry: TaskEntry;
+  readonly warnings: readonly string[];
+}
+
+/** REFERENCE_INVALID says what a reference looks like. */
+export function readHarborTask(given: Readonly<Record<string, unknown>> | null): HarborTask {
+  const metadata = given ?? {};
+  const task = metadata['harbor_task'];
+  if (task === undefined || task === null || task === '' || task === 0 || task === false)
+    throw invalid('metadata names no harbor_task');
+  if (typeof task === 'string' && /^[./~]/.test(task)) {
+    const path = task.replace(/^~(?=\/|$)/, homedir());
+    return { entry: entry({ path }), warnings: [] };
+  }
+  const gitUrl = metadata['git_url'];
+  if (typeof gitUrl === 'string' && gitUrl !== '') return gitTask(gitUrl, metadata);
+  return packageTask(typeof task === 'string' ? task : JSON.stringify(task));
+}
+
+function gitTask(gitUrl: string, metadata: Readonly<Record<string, unknown>>): HarborTask {
+  const { task_path: path, git_commit_id: commit } = metadata;
+  const isPinned = typeof commit === 'string' && commit.trim() !== '';
+  return {
+    entry: entry({
+      path: typeof path === 'string' && path !== '' ? path : '.',
+      git_url: gitUrl,
+      git_commit_id: isPinned ? commit : null,
+    }),
+    warnings: isPinned ? [] : ['the task of a repository is not pinned: set git_commit_id'],
+  };
+}
+
+function packageTask(text: string): HarborTask {
+  const [name = '', ...rest] = text.split('@');
+  if (!/^[^/]+\/[^/]+$/.test(name)) throw invalid(`${JSON.stringify(text)} is no task reference`);
+  const given = rest.join('@');
+  const ref = given === '' ? 'latest' : given;
+  const isPinned = ref !== 'latest';
+  return {
+    entry: entry({ name, ref }),
+    warnings: isPinned ? [] : [`the package ${name} is not pinned: name it as ${name}@REF`],
+  };
+}
+
+function entry(fields: Partial<TaskEntry>): TaskEntry {
+  return taskEntrySchema.parse(fields);
+}
+
+function invalid(message: string): RolloutError {
+  return new RolloutError('REFERENCE_INVALID', message, {
+    phase: 'resolve',
+    field: 'metadata.harbor_task',
+    remedy:
+      'Set metadata.harbor_task to a local path (./task, /task, ~/task), to org/name@ref, or set git_url with task_path and git_commit_id.',
+  });
+}

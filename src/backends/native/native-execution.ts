@@ -1,0 +1,224 @@
+/**
+ * One rollout as one trial: find the task → run the trial → read what it left. The completion is told when the verification of a single step begins,
+ * by when the agent is proven stopped; of several steps, and where there is no verification, when the trial has ended.
+ */
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../core/clock.ts';
+import { RolloutError } from '../../core/errors.ts';
+import { LinkedAbort } from '../../core/linked-abort.ts';
+import type { Logger } from '../../core/logger.ts';
+import { raceAbort } from '../../trial/deadline-scope.ts';
+import type { Task } from '../../tasks/task.ts';
+import { TrajectoryRedactor } from '../../trajectory/redact.ts';
+import type { TrialEvent } from '../../trial/trial-events.ts';
+import type { Trial } from '../../trial/trial.ts';
+import type { TrialConfig } from '../../wire/harbor/trial-config.ts';
+import type {
+  AbortReceipt,
+  Execution,
+  ExecutionHooks,
+  ExecutionRequest,
+  ExecutionResult,
+} from '../execution-backend.ts';
+import { readHarborTask } from './harbor-task.ts';
+import type { NativeOptions } from './native-options.ts';
+import type { NativePorts, NativeTask, NativeTrials } from './native-ports.ts';
+import {
+  agentStopped,
+  overBefore,
+  setUpFailed,
+  trialEnded,
+  type NativeEnding,
+  type Setting,
+} from './native-result.ts';
+import { nativeTrialConfig, trialName } from './native-trial-config.ts';
+import { trialOutput } from './trial-output.ts';
+import { TrialProgressMap } from './trial-progress.ts';
+
+/** Of an abort that finds no trial: what is under way heeds its signal. */
+const abortLimitMs = 1_800;
+
+export interface NativeExecutionParts {
+  readonly options: NativeOptions;
+  readonly trials: NativeTrials;
+  readonly findTask: NativePorts['findTask'];
+  readonly trialsDir: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class NativeExecution implements Execution {
+  readonly result: Promise<ExecutionResult>;
+  readonly #request: ExecutionRequest;
+  readonly #hooks: ExecutionHooks;
+  readonly #parts: NativeExecutionParts;
+  readonly #aborted = new LinkedAbort([]);
+  readonly #progress = new TrialProgressMap();
+  readonly #redactor: TrajectoryRedactor;
+  readonly #since: number;
+  #config: TrialConfig | null = null;
+  #task: Task | null = null;
+  #trial: Trial | null = null;
+  /** The one call of `workflowCompleted`. */
+  #completion: Promise<void> | null = null;
+  #beginning: Promise<void> | null = null;
+  #receipt: Promise<AbortReceipt> | null = null;
+  #isRemovable = false;
+
+  constructor(request: ExecutionRequest, hooks: ExecutionHooks, parts: NativeExecutionParts) {
+    this.#request = request;
+    this.#hooks = hooks;
+    this.#parts = parts;
+    this.#redactor = new TrajectoryRedactor(request.secrets);
+    this.#since = parts.clock.monotonicMs();
+    this.result = this.#run();
+    this.result.catch(() => undefined); // nobody looks at it after an abort
+  }
+
+  async release(): Promise<void> {
+    if (this.#isRemovable) await rm(this.#dir, { recursive: true, force: true });
+  }
+
+  abort(reason: Error): Promise<AbortReceipt> {
+    this.#receipt ??= this.#abortNow(reason);
+    return this.#receipt;
+  }
+
+  get #dir(): string {
+    return path.join(this.#parts.trialsDir, trialName(this.#request.id));
+  }
+
+  async #abortNow(reason: Error): Promise<AbortReceipt> {
+    const stage = this.#trial?.progress.stage ?? 'finding task';
+    this.#aborted.abort(reason);
+    const receipt = (await this.#trial?.cancel()) ?? null;
+    if (receipt !== null)
+      return {
+        stage,
+        processesKilled: receipt.killed,
+        confirmedGone: receipt.confirmed_gone,
+        isComplete: receipt.is_complete,
+        problem: receipt.problem,
+      };
+    using limit = new LinkedAbort([], { ms: abortLimitMs, reason: () => new Error('busy') });
+    await raceAbort(this.result, limit.signal).catch(() => undefined);
+    const isOver = !limit.signal.aborted;
+    const problem = isOver ? null : 'the rollout does not end';
+    return { stage, processesKilled: 0, confirmedGone: [], isComplete: isOver, problem };
+  }
+
+  async #run(): Promise<ExecutionResult> {
+    const { agentTimeoutMs } = this.#request;
+    if (agentTimeoutMs !== null && agentTimeoutMs <= 0)
+      return this.#without(overBefore(timeIsOver(agentTimeoutMs)));
+    let trial: Trial;
+    try {
+      trial = await this.#makeTrial(this.#aborted.signal);
+    } catch (error) {
+      this.#aborted.signal.throwIfAborted();
+      return this.#without(setUpFailed(error, this.#setupSec()));
+    }
+    this.#trial = trial;
+    const setting = this.#setting(this.#setupSec());
+    const result = await trial.run(this.#aborted.signal);
+    const { workflow, final, warnings } = trialEnded(result, setting);
+    this.#warn(warnings);
+    const { trajectory, files, problems } = await trialOutput(trial.dir);
+    this.#warn(problems);
+    const isCancelled = final.outcome.cause === 'CANCELLED';
+    if (!isCancelled && this.#completion === null && workflow !== final) this.#complete(workflow);
+    await this.#completion;
+    const isGood = final.status === 'success' && problems.length === 0;
+    this.#isRemovable = (isGood && this.#parts.options.removesSuccessfulTrials) || isCancelled;
+    return { ...this.#cleaned(final), trajectory, files };
+  }
+
+  async #makeTrial(signal: AbortSignal): Promise<Trial> {
+    const { options, trials, trialsDir, findTask, clock } = this.#parts;
+    const since = clock.now();
+    this.#hooks.progress({
+      stage: 'finding task',
+      waitingOn: { kind: 'task', owner: 'task', detail: null, since, deadline: null },
+      lastProgressAt: since,
+    });
+    const reference = readHarborTask(this.#request.metadata);
+    this.#warn(reference.warnings);
+    // Before anything is fetched: what the request lacks costs nobody a download.
+    nativeTrialConfig(this.#request, options, { entry: reference.entry, trialsDir });
+    const { task } = await raceAbort(findTask(reference.entry, signal), signal);
+    const config = nativeTrialConfig(this.#request, options, { entry: task.entry, trialsDir });
+    this.#config = config;
+    // Of a server that died before the agent began.
+    await rm(this.#dir, { recursive: true, force: true });
+    signal.throwIfAborted();
+    return trials.createTrial(
+      {
+        config,
+        taskName: task.name,
+        taskId: task.taskId,
+        source: task.entry.source,
+        load: (loading) => this.#load(task, loading),
+      },
+      {
+        observe: (event) => this.#observe(event),
+        admitAgent: async () => {
+          // Once per rollout: a later step is no beginning.
+          this.#beginning ??= this.#hooks.agentBegins();
+          await this.#beginning;
+          return () => undefined;
+        },
+      },
+    );
+  }
+
+  async #load(task: NativeTask, signal: AbortSignal) {
+    const inputs = await task.load(signal);
+    this.#task = inputs.task;
+    return { ...inputs, skills: [] };
+  }
+
+  #observe(event: TrialEvent): void {
+    const { clock } = this.#parts;
+    if (event.type === 'stage:started' && event.phase === 'verifier' && event.step === null)
+      this.#complete(agentStopped(this.#trial?.failure ?? null, this.#setting(this.#setupSec())));
+    if (this.#config === null) return;
+    const facts = { config: this.#config, task: this.#task };
+    const progress = this.#progress.after(event, facts, clock.now());
+    if (progress !== null) this.#hooks.progress(progress);
+  }
+
+  /** A completion that cannot be made durable ends the rollout when its result is awaited. */
+  #complete(ending: NativeEnding): void {
+    if (this.#aborted.signal.aborted) return;
+    this.#completion ??= this.#hooks.workflowCompleted(this.#without(ending));
+    this.#completion.catch(() => undefined);
+  }
+
+  #without(ending: NativeEnding): ExecutionResult {
+    return { ...this.#cleaned(ending), trajectory: null, files: [] };
+  }
+
+  #cleaned(ending: NativeEnding): NativeEnding {
+    const { errMessage } = ending;
+    return { ...ending, errMessage: errMessage && this.#redactor.text(errMessage) };
+  }
+
+  #setting(setupSec: number): Setting {
+    return { label: this.#request.label, rewardKey: this.#parts.options.rewardKey, setupSec };
+  }
+
+  #setupSec(): number {
+    return Math.max(0, Math.round(this.#parts.clock.monotonicMs() - this.#since)) / 1000;
+  }
+
+  #warn(warnings: readonly string[]): void {
+    for (const warning of warnings)
+      this.#parts.logger.log('warn', this.#redactor.text(warning), { rollout: this.#request.id });
+  }
+}
+
+function timeIsOver(agentTimeoutMs: number): RolloutError {
+  const message = `the agent's ${agentTimeoutMs / 1000} s were over before it began`;
+  return new RolloutError('AGENT_TIMEOUT', message, { phase: 'agent' });
+}

@@ -1,0 +1,55 @@
+/** What a finished trial leaves for the archive: its conversation, its artifacts, its logs. */
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { messageOf } from '../../core/errors.ts';
+import { loadTrajectory } from '../../trajectory/validate.ts';
+import type { KeptFile } from '../../wire/rollout/kept-file.ts';
+
+/** A longer document stays among the logs: reading it would hold up the server. */
+const maxDocumentBytes = 64 * 1024 * 1024;
+const logFiles = ['trial.log', 'exception.txt', 'result.json', 'agent', 'verifier', 'steps'];
+
+export interface TrialOutput {
+  readonly trajectory: Readonly<Record<string, unknown>> | null;
+  readonly files: readonly KeptFile[];
+  /** Not empty = the folder is worth keeping. */
+  readonly problems: readonly string[];
+}
+
+export async function trialOutput(dir: string): Promise<TrialOutput> {
+  const { trajectory, problems } = await findTrajectory(dir);
+  const names = await readdir(dir).catch((): string[] => []);
+  const logs = logFiles.filter((name) => names.includes(name));
+  const artifacts = names.includes('artifacts') ? ['artifacts'] : [];
+  return {
+    trajectory,
+    problems,
+    files: [
+      ...artifacts.map((name) => ({ name, path: path.join(dir, name) })),
+      ...logs.map((name) => ({ name: `logs/${name}`, path: path.join(dir, name) })),
+    ],
+  };
+}
+
+/** Of several documents, one per step, none is the rollout's. */
+async function findTrajectory(dir: string): Promise<Omit<TrialOutput, 'files'>> {
+  const steps = await readdir(path.join(dir, 'steps')).catch((): string[] => []);
+  const places = [dir, ...steps.sort().map((name) => path.join(dir, 'steps', name))];
+  const found: { readonly file: string; readonly sizeBytes: number }[] = [];
+  for (const place of places) {
+    const file = path.join(place, 'agent', 'trajectory.json');
+    const entry = await stat(file).catch(() => null);
+    if (entry?.isFile() === true) found.push({ file, sizeBytes: entry.size });
+  }
+  const [only] = found;
+  if (only === undefined) return { trajectory: null, problems: [] };
+  if (found.length > 1)
+    return { trajectory: null, problems: [`${found.length} trajectories, one per step`] };
+  if (only.sizeBytes > maxDocumentBytes)
+    return { trajectory: null, problems: ['the trajectory is too long to be archived as one'] };
+  try {
+    return { trajectory: { ...(await loadTrajectory(only.file)) }, problems: [] };
+  } catch (error) {
+    return { trajectory: null, problems: [messageOf(error)] };
+  }
+}
