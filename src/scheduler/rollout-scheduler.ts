@@ -2,6 +2,7 @@ import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Delivery, RolloutQuery } from '../store/rollout-store.ts';
 import type { CancelSelector } from '../wire/rollout/cancel.ts';
 import { Admission, admissionLimits } from './admission.ts';
+import { noteCallbackEnds } from './callback-events.ts';
 import { cancelRollouts } from './cancellation.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { FailurePause } from './failure-pause.ts';
@@ -41,6 +42,7 @@ export class RolloutScheduler implements RolloutService {
   readonly #life = new LinkedAbort([]);
   readonly #work = new Set<Promise<void>>();
   #hasStarted = false;
+  #ignoreCallbackEnds: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
 
   /** CONFIG_INVALID when the limits are no limits. Borrows its parts: whoever made them closes them, after `stop`. */
@@ -87,6 +89,7 @@ export class RolloutScheduler implements RolloutService {
   /** Takes up what an earlier life left, then runs rollouts. Submissions before that are refused as `stopping`. Once. */
   async start(): Promise<{ readonly recovered: number }> {
     const { dispatcher, parts, options } = this.#core;
+    this.#ignoreCallbackEnds = noteCallbackEnds(this.#core);
     const recovered = await recoverRollouts(this.#core);
     const life = this.#life.signal;
     this.#count(keepHouse(options.retention, parts, life));
@@ -206,6 +209,7 @@ export class RolloutScheduler implements RolloutService {
     using hurried = new LinkedAbort([hurry, force]);
     await drain({ ms: drainMs, hurry: hurried.signal }, core);
     await abortRest({ ms: abortMs, hurry: force }, core);
+    this.#ignoreCallbackEnds?.();
     this.#life.abort(new Error('the scheduler has stopped'));
   }
 
