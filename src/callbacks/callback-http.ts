@@ -1,5 +1,5 @@
 /** One attempt to bring a callback to its receiver. */
-import { lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
 import type { Clock } from '../core/clock.ts';
 import { messageOf, RolloutError } from '../core/errors.ts';
@@ -30,6 +30,7 @@ export interface CallbackHttpOptions {
   readonly clock: Clock;
   readonly userAgent: string;
   readonly attemptMs: number;
+  readonly lookup: LookupFunction;
 }
 
 /** A report may hold the token ids of a whole rollout. */
@@ -53,7 +54,7 @@ export class CallbackHttp {
       // Below the five seconds after which uvicorn closes idle connections.
       keepAliveTimeout: 4_000,
       keepAliveMaxTimeout: 4_000,
-      connect: { timeout: options.attemptMs, lookup: options.policy.guard(lookup) },
+      connect: { timeout: options.attemptMs, lookup: options.policy.guard(options.lookup) },
     });
   }
 

@@ -2,6 +2,8 @@
  * Brings what the store holds as pending to its receivers. Every delivery lives through: waiting for its turn, waiting for a place, one attempt, a pause,
  * and again, until the receiver took it, refused it for good, or it is too old. What a pause or a shutdown interrupts is still pending in the store.
  */
+import { lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import type { Clock } from '../core/clock.ts';
 import { attribute, messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
@@ -32,6 +34,8 @@ export interface CallbackSenderOptions {
   readonly userAgent?: string;
   /** From 0 to 1, for the pauses. */
   readonly random?: () => number;
+  /** Resolves the names of receivers. */
+  readonly lookup?: LookupFunction;
 }
 
 const defaults = {
@@ -41,6 +45,7 @@ const defaults = {
   overall: 256,
   userAgent: 'slipway',
   random: Math.random,
+  lookup,
 };
 /** A rollout's place is held no longer than a first round of silence takes, whatever its callbacks wait for. */
 const settleMs = 60_000;
@@ -83,13 +88,8 @@ export class CallbackSender implements CallbackDelivery {
   constructor(parts: CallbackSenderParts, options: CallbackSenderOptions = {}) {
     this.#parts = parts;
     this.#options = { ...defaults, ...options };
-    const { userAgent, attemptMs, perReceiver, overall } = this.#options;
-    this.#http = new CallbackHttp({
-      policy: parts.policy,
-      clock: parts.clock,
-      userAgent,
-      attemptMs,
-    });
+    const { perReceiver, overall } = this.#options;
+    this.#http = new CallbackHttp({ ...parts, ...this.#options });
     this.#slots = new ReceiverSlots({ perReceiver, overall });
   }
 
