@@ -55,6 +55,9 @@ export class HangFinder {
     const { backend } = this.#parts;
     if (backend.probe === undefined) return null;
     using limit = new LinkedAbort([], { ms: probeMs, reason: () => new Error('no answer') });
-    return await backend.probe(id, limit.signal).catch(() => null);
+    const late = new Promise<null>((resolve) => {
+      limit.signal.addEventListener('abort', () => resolve(null), { once: true });
+    });
+    return await Promise.race([backend.probe(id, limit.signal).catch(() => null), late]);
   }
 }

@@ -47,7 +47,7 @@ export interface Trial {
   readonly progress: TrialProgress;
   /** What it has failed with so far, an agent that ran out of time before its verification included; null = nothing. The first failure counts. */
   readonly failure: RolloutError | null;
-  /** What its sandboxes run now, by sandbox, newest last; see `Environment.inspectProcesses`. */
+  /** What its sandboxes run now, by sandbox, newest last, without what belongs to the environment itself; see `Environment.inspectProcesses`. */
   inspect(signal: AbortSignal): Promise<readonly SandboxView[]>;
   /**
    * Runs all stages and resolves with the record, whatever happened: failures, timeouts and cancellation are in it. Rejects only when the
@@ -137,11 +137,18 @@ class StagedTrial implements Trial {
   }
 
   async inspect(signal: AbortSignal): Promise<readonly SandboxView[]> {
+    // Keys begin with the pid.
+    const base = new Set(
+      [...(this.#run?.state.baseProcesses?.keys ?? [])].map((key) => Number(key.split(':')[0])),
+    );
     return await Promise.all(
-      this.#sandboxes.open.map(async (environment) => ({
-        name: environment.name,
-        processes: await environment.inspectProcesses(signal),
-      })),
+      this.#sandboxes.open.map(async (environment) => {
+        const processes = await environment.inspectProcesses(signal);
+        return {
+          name: environment.name,
+          processes: processes?.filter(({ pid }) => !base.has(pid)) ?? null,
+        };
+      }),
     );
   }
 

@@ -7,6 +7,7 @@ import type {
   Execution,
   ExecutionBackend,
   ExecutionHooks,
+  ExecutionProbe,
   ExecutionRequest,
 } from '../execution-backend.ts';
 import { NativeExecution } from './native-execution.ts';
@@ -78,6 +79,11 @@ export class NativeBackend implements ExecutionBackend {
     const forget = (): boolean => this.#live.delete(execution);
     this.#live.set(execution, execution.result.then(forget, forget));
     return execution;
+  }
+
+  async probe(id: string, signal: AbortSignal): Promise<ExecutionProbe | null> {
+    const execution = [...this.#live.keys()].find((live) => live.id === id);
+    return (await execution?.probe(signal)) ?? null;
   }
 
   close(): Promise<void> {

@@ -18,6 +18,7 @@ import type {
   AbortReceipt,
   Execution,
   ExecutionHooks,
+  ExecutionProbe,
   ExecutionRequest,
   ExecutionResult,
 } from '../execution-backend.ts';
@@ -74,6 +75,15 @@ export class NativeExecution implements Execution {
     this.#since = parts.clock.monotonicMs();
     this.result = this.#run();
     this.result.catch(() => undefined); // nobody looks at it after an abort
+  }
+
+  get id(): string {
+    return this.#request.id;
+  }
+
+  /** null before there is a trial. */
+  async probe(signal: AbortSignal): Promise<ExecutionProbe | null> {
+    return this.#trial === null ? null : { sandboxes: await this.#trial.inspect(signal) };
   }
 
   async release(): Promise<void> {

@@ -95,7 +95,8 @@ function callWait(
     case 'open':
       return { waitsFor: 'input', input: 'pipe' }; // only a named pipe keeps its opener waiting
     case 'select': // a set of one descriptor holds standard input: how a line editor reads
-      return first === 1 ? readWait(pid, 0) : plain(first === 0 ? 'timer' : 'network');
+      if (first === 1) return { waitsFor: 'prompt', input: inputKind(`/proc/${pid}/fd/0`) };
+      return plain(first === 0 ? 'timer' : 'network');
     case 'poll':
       return plain(second === 0 ? 'timer' : 'network');
     case 'sleep':

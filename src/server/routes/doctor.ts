@@ -9,10 +9,12 @@ const maxLooks = 200;
 export function addDoctorRoutes(routing: Routing): void {
   const { doctor, service } = routing.parts;
   addRoute(routing, operations.doctor, async ({ caller }) => {
-    const live = await service.list(
-      { states: ['queued', 'running', 'grading'], limit: maxLooks },
-      caller,
-    );
+    const [going, ended] = await Promise.all([
+      service.list({ states: ['queued', 'running', 'grading'], limit: maxLooks }, caller),
+      service.list({ states: ['success', 'failure'], limit: maxLooks }, caller),
+    ]);
+    // What has ended and is still known to be under way has callbacks to deliver.
+    const live = [...going, ...ended.filter(({ progress }) => progress !== null)];
     const [ofServer, ofRollouts] = await Promise.all([
       doctor.diagnoseServer(),
       Promise.all(live.map(({ rollout }) => doctor.diagnose(rollout.id, caller))),
