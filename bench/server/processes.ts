@@ -1,0 +1,71 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { LoadResult, LoadTask } from './load.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** A child that says where it listens in its first line, as JSON with `url`. */
+export class ListeningProcess implements AsyncDisposable {
+  readonly url: string;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, url: string) {
+    this.#child = child;
+    this.url = url;
+  }
+
+  static async start(argv: readonly string[]): Promise<ListeningProcess> {
+    const child = spawn(process.execPath, argv, {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const lines = createInterface({ input: child.stdout });
+    const [line] = (await Promise.race([
+      once(lines, 'line'),
+      once(child, 'exit').then(() => {
+        throw new Error(`${argv.join(' ')} ended before it listened`);
+      }),
+    ])) as [string];
+    return new ListeningProcess(child, (JSON.parse(line) as { url: string }).url);
+  }
+
+  /** A file of this folder. */
+  static part(name: string, ...argv: readonly string[]): Promise<ListeningProcess> {
+    return ListeningProcess.start([path.join(import.meta.dirname, `${name}.ts`), ...argv]);
+  }
+
+  /** `slipway serve` with the null backend, on a data folder of its own. */
+  static server(dataDir: string, ...flags: readonly string[]): Promise<ListeningProcess> {
+    return ListeningProcess.start([
+      ...[path.join(root, 'bin/slipway.js'), 'serve', '--json', '--backend', 'null'],
+      ...['--data-dir', dataDir, '--port', '0', '--data-port', '0', ...flags],
+    ]);
+  }
+
+  /** One number of its Prometheus page. */
+  async metric(name: string): Promise<number> {
+    const page = await (await fetch(`${this.url}/metrics`)).text();
+    const line = page.split('\n').find((each) => each.startsWith(`${name} `));
+    return Number(line?.slice(name.length + 1) ?? Number.NaN);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    // What is measured is over: nothing of it is worth an orderly end.
+    this.#child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+/** Runs a load in a process of its own. */
+export async function load(task: LoadTask): Promise<LoadResult> {
+  const argv = [path.join(import.meta.dirname, 'load.ts'), JSON.stringify(task)];
+  const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.on('data', (piece: Buffer) => (text += piece.toString()));
+  await once(child, 'close');
+  return JSON.parse(text) as LoadResult;
+}
