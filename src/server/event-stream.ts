@@ -42,6 +42,8 @@ export class EventStream {
       out.writeHead(200, {
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-store',
+        // Nothing comes after a stream: kept alive, the connection would outlive the server.
+        connection: 'close',
         'x-content-type-options': 'nosniff',
       });
       out.flushHeaders();

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import type { FileDocument } from '../../wire/api/file.ts';
 import { operations } from '../../wire/api/operations.ts';
 import { readRange } from '../byte-range.ts';
@@ -63,7 +64,8 @@ async function send({ request, reply }: Call, file: KeptFile, place: string): Pr
   if (range.kind === 'part')
     reply.status(206).header('content-range', `bytes ${first}-${last}/${file.sizeBytes}`);
   reply.type('application/octet-stream').header('content-length', last - first + 1);
-  if (last < first || request.method === 'HEAD') return await reply.send('');
+  if (last < first) return '';
+  if (request.method === 'HEAD') return Readable.from([]);
   // The name may have become a link since it was looked at.
   const handle = await open(place, constants.O_RDONLY | constants.O_NOFOLLOW);
   return handle.createReadStream({ start: first, end: last });
