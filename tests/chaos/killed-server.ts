@@ -1,0 +1,149 @@
+/**
+ * Kills `slipway serve` with SIGKILL at seeded moments, each time with rollouts live, and starts it again on the same data folder. Meanwhile a controller goes on
+ * submitting, cancelling and taking callbacks, of which it loses some itself. At the end every rollout must have had one end.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { seededRandom } from '../support/random.ts';
+import { startServeProcess, type ServeProcess } from '../support/serve-process.ts';
+import { repositoryDir } from '../support/slipway-cli.ts';
+import { LiveLoad } from './live-load.ts';
+import { judgeRollout } from './rollout-evidence.ts';
+import { addGarbage } from './store-garbage.ts';
+import { inspectStore } from './store-inspection.ts';
+
+export interface KilledServerOptions {
+  readonly kills: number;
+  /** Rollouts that are under way all the time. */
+  readonly live: number;
+  readonly seed: number;
+  /** Moments, one after the other and again; default: all kinds. */
+  readonly kinds?: readonly KillKind[];
+  /** The control: what was not delivered is forgotten. */
+  readonly isOutboxOff?: boolean;
+  /** How long the last server may take to bring everything to its end. */
+  readonly endLimitMs?: number;
+  readonly onKill?: (kill: KillReport) => void;
+}
+
+export interface KillReport {
+  readonly kind: KillKind;
+  /** After this time from the start of the process. */
+  readonly afterMs: number;
+  readonly live: number;
+  /** What was put behind the last commit of the store's log. */
+  readonly garbage: string | null;
+  /** From the next start until it was ready, and what it took up. */
+  readonly readyMs: number;
+  readonly recovered: number;
+}
+
+export type KillKind = 'timed' | 'callback' | 'cancel' | 'starting';
+
+export interface KilledServerReport {
+  readonly kills: readonly KillReport[];
+  readonly rollouts: number;
+  readonly cancelled: number;
+  /** Ends that say that the server died. */
+  readonly interrupted: number;
+  /** Callbacks that came more than once. */
+  readonly resent: number;
+  readonly problems: readonly string[];
+}
+
+const allKinds: readonly KillKind[] = ['timed', 'callback', 'starting', 'timed', 'cancel'];
+
+export async function killServer(options: KilledServerOptions): Promise<KilledServerReport> {
+  const root = await mkdtemp(path.join(os.tmpdir(), 'killed-server-'));
+  const dataDir = path.join(root, 'data');
+  const random = seededRandom(options.seed);
+  const flags = [
+    ...['--backend', 'null', '--data-dir', dataDir, '--shutdown-drain-sec', '1'],
+    ...['--max-concurrent', String(Math.ceil(options.live / 2))],
+    ...['--max-queue-depth', String(options.live)],
+  ];
+  const program = path.join(import.meta.dirname, 'serve-without-outbox.ts');
+  const start = (): Promise<ServeProcess> =>
+    startServeProcess(flags, {
+      stateDir: root,
+      ...(options.isOutboxOff === true && { program: [program] }),
+    });
+  const kills: KillReport[] = [];
+  let server = await start();
+  const load = new LiveLoad({
+    serverUrl: () => server.url,
+    live: options.live,
+    random: seededRandom(options.seed + 1),
+  });
+  try {
+    await load.start();
+    let startedAt = performance.now();
+    for (let index = 0; index < options.kills; index += 1) {
+      const { kinds = allKinds } = options;
+      const kind = kinds[index % kinds.length] ?? 'timed';
+      await load.isFull();
+      const kill = (): void => void server.child.kill('SIGKILL');
+      if (kind === 'callback') await load.atCallback(Math.floor(random() * 40), kill);
+      else if (kind === 'cancel') await load.atCancel(kill);
+      else await delay(20 + random() * 900);
+      const live = load.live;
+      await server.kill();
+      const afterMs = performance.now() - startedAt;
+      if (kind === 'starting') await killWhileStarting(flags, root, 200 + random() * 1_300);
+      const garbage = await addGarbage(dataDir, random);
+      startedAt = performance.now();
+      server = await start();
+      const { recovered } = server;
+      const readyMs = performance.now() - startedAt;
+      const report = { kind, afterMs, live, garbage, readyMs, recovered };
+      kills.push(report);
+      options.onKill?.(report);
+    }
+    const evidence = await load.finish(options.endLimitMs ?? 120_000);
+    const code = await server.stop();
+    const problems = [
+      ...evidence.flatMap(judgeRollout),
+      ...(code === 0 ? [] : [`the last server exited with ${String(code)}`]),
+      ...(await inspectStore(dataDir, evidence)),
+    ];
+    return {
+      kills,
+      rollouts: evidence.length,
+      cancelled: evidence.filter(({ end }) => end === 'cancelled').length,
+      interrupted: evidence.filter(({ callbacks }) =>
+        callbacks.some(({ text }) => text.includes('ROLLOUT_INTERRUPTED')),
+      ).length,
+      resent: evidence.reduce(
+        (sum, { callbacks }) =>
+          sum + callbacks.length - new Set(callbacks.map(({ channel }) => channel)).size,
+        0,
+      ),
+      problems,
+    };
+  } finally {
+    await load[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+/** A life that ends while it takes up what the one before left. */
+async function killWhileStarting(
+  flags: readonly string[],
+  stateDir: string,
+  afterMs: number,
+): Promise<void> {
+  const child = spawn(
+    process.execPath,
+    [path.join(repositoryDir, 'bin/slipway.js'), 'serve', '--port', '0', ...flags],
+    { env: { ...process.env, SLIPWAY_STATE_DIR: stateDir }, cwd: stateDir, stdio: 'ignore' },
+  );
+  const ended = once(child, 'exit');
+  await Promise.race([delay(afterMs), ended]);
+  child.kill('SIGKILL');
+  await ended;
+}

@@ -1,0 +1,204 @@
+/** A controller that keeps a number of rollouts under way at a server that dies now and then. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ListenerFault, ReceivedCallback } from '../../src/callbacks/callback-listener.ts';
+import { RolloutController } from '../../src/callbacks/rollout-controller.ts';
+import type { RolloutEvidence } from './rollout-evidence.ts';
+
+export interface LiveLoadOptions {
+  readonly serverUrl: () => string;
+  readonly live: number;
+  readonly random: () => number;
+}
+
+interface Planned {
+  readonly id: string;
+  readonly reward: number;
+  readonly isCancelled: boolean;
+  readonly aborted: AbortController;
+  commits: number;
+  callbacksAtCancel: number;
+  end: RolloutEvidence['end'];
+}
+
+/** Of a hundred callbacks: that many are refused for now, and of that many the acknowledgement is lost. */
+const refusedShare = 0.04;
+const lostShare = 0.04;
+const cancelledShare = 1 / 8;
+
+export class LiveLoad implements AsyncDisposable {
+  readonly #options: LiveLoadOptions;
+  readonly #controller: RolloutController;
+  readonly #rollouts = new Map<string, Planned>();
+  readonly #open = new Set<string>();
+  readonly #workers: Promise<void>[] = [];
+  #isStopping = false;
+  #callbacksUntil: { left: number; readonly act: () => void } | null = null;
+  #onCancel: (() => void) | null = null;
+
+  constructor(options: LiveLoadOptions) {
+    this.#options = options;
+    this.#controller = new RolloutController({
+      serverUrl: options.serverUrl,
+      resubmits: true,
+      commit: async ({ rolloutId }) => {
+        this.#rollouts.get(rolloutId)!.commits += 1;
+        return undefined;
+      },
+      onReceived: (callback) => this.#received(callback),
+    });
+  }
+
+  get live(): number {
+    return this.#open.size;
+  }
+
+  async start(): Promise<void> {
+    await this.#controller.start();
+    for (let worker = 0; worker < this.#options.live; worker += 1)
+      this.#workers.push(this.#work(worker));
+  }
+
+  /** Resolves when the planned number of rollouts is under way. */
+  async isFull(): Promise<void> {
+    while (this.live < this.#options.live) await delay(5);
+  }
+
+  /** Acts when so many more callbacks have come, before the last of them is answered. */
+  async atCallback(count: number, act: () => void): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#callbacksUntil = {
+      left: count,
+      act: () => {
+        act();
+        resolve(undefined);
+      },
+    };
+    await promise;
+  }
+
+  /** Acts when a cancellation has been sent and not been answered. */
+  async atCancel(act: () => void): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#onCancel = () => {
+      act();
+      resolve(undefined);
+    };
+    await promise;
+  }
+
+  /** Submits nothing more and waits until the server has nothing more to do, but no longer than `limitMs`. */
+  async finish(limitMs: number): Promise<readonly RolloutEvidence[]> {
+    this.#isStopping = true;
+    const until = performance.now() + limitMs;
+    while (performance.now() < until && !(await this.#isOver())) await delay(50);
+    return await Promise.all([...this.#rollouts.values()].map((plan) => this.#evidenceOf(plan)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopping = true;
+    for (const id of this.#open) this.#rollouts.get(id)!.aborted.abort(new Error('over'));
+    await Promise.allSettled(this.#workers);
+    await this.#controller.close();
+  }
+
+  async #work(worker: number): Promise<void> {
+    const { random } = this.#options;
+    for (let turn = 0; !this.#isStopping; turn += 1) {
+      const plan: Planned = {
+        id: `r-${worker}-${turn}`,
+        reward: Math.round(random() * 1000) / 1000,
+        isCancelled: random() < cancelledShare,
+        aborted: new AbortController(),
+        ...{ commits: 0, callbacksAtCancel: 0, end: 'open' },
+      };
+      this.#rollouts.set(plan.id, plan);
+      this.#open.add(plan.id);
+      const timing = {
+        duration_ms: Math.floor(random() * 600),
+        grade_ms: Math.floor(random() * 300),
+      };
+      const cancelAfterMs = random() * 500;
+      await Promise.all([
+        this.#run(plan, { ...timing, reward: plan.reward }),
+        plan.isCancelled ? this.#cancel(plan, cancelAfterMs) : null,
+      ]);
+      this.#open.delete(plan.id);
+    }
+  }
+
+  async #run(plan: Planned, told: Readonly<Record<string, unknown>>): Promise<void> {
+    try {
+      await this.#controller.run(
+        { rollout_id: plan.id, initial_messages: [], metadata: { null: told } },
+        plan.aborted.signal,
+      );
+      plan.end = 'callback';
+    } catch (error) {
+      // It was cancelled before it came, or while it ran.
+      if (!plan.isCancelled && !plan.aborted.signal.aborted) throw error;
+    }
+  }
+
+  /** Asks until the server has said what became of it. */
+  async #cancel(plan: Planned, afterMs: number): Promise<void> {
+    await delay(afterMs);
+    while (!plan.aborted.signal.aborted && plan.end === 'open') {
+      try {
+        const answer = this.#controller.cancel([plan.id]);
+        this.#onCancel?.();
+        this.#onCancel = null;
+        const isCancelled = ((await answer)[plan.id] ?? '').startsWith('cancelled_');
+        const status = isCancelled ? 'cancelled' : (await this.#status(plan.id)).status;
+        if (status === 'success' || status === 'failure') return;
+        if (status !== 'cancelled') continue;
+        plan.callbacksAtCancel = this.#controller.received(plan.id).length;
+        plan.end = 'cancelled';
+        plan.aborted.abort(new Error('cancelled'));
+      } catch {
+        await delay(20); // the server is dead at the moment
+      }
+    }
+  }
+
+  #received({ rolloutId }: ReceivedCallback): ListenerFault | undefined {
+    const until = this.#callbacksUntil;
+    if (until !== null) {
+      until.left -= 1;
+      if (until.left < 0) {
+        this.#callbacksUntil = null;
+        until.act();
+        return { status: null, isTaken: this.#options.random() < 0.5 };
+      }
+    }
+    if (this.#rollouts.get(rolloutId) === undefined) return undefined;
+    const chance = this.#options.random();
+    if (chance < refusedShare) return { status: 503 };
+    return chance < refusedShare + lostShare ? { status: null, isTaken: true } : undefined;
+  }
+
+  async #status(id: string): Promise<{ readonly status: string; readonly reward: number | null }> {
+    const url = `${this.#options.serverUrl()}/rollout/${id}/status`;
+    const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) });
+    return (await answer.json()) as { readonly status: string; readonly reward: number | null };
+  }
+
+  /** The server holds no place for any rollout, and says of each how it ended: who waits now waits in vain. */
+  async #isOver(): Promise<boolean> {
+    const url = `${this.#options.serverUrl()}/health`;
+    const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) });
+    const { capacity } = (await answer.json()) as { readonly capacity: { in_flight: number } };
+    if (capacity.in_flight > 0) return false;
+    for (const id of this.#open) {
+      const { status } = await this.#status(id);
+      if (status !== 'success' && status !== 'failure' && status !== 'cancelled') return false;
+    }
+    return true;
+  }
+
+  async #evidenceOf(plan: Planned): Promise<RolloutEvidence> {
+    const { status, reward: statusReward } = await this.#status(plan.id);
+    const { id, reward, end, commits, callbacksAtCancel } = plan;
+    const callbacks = this.#controller.received(id);
+    return { id, reward, end, commits, callbacks, callbacksAtCancel, status, statusReward };
+  }
+}

@@ -1,0 +1,35 @@
+import { appendFile, open, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+const headerBytes = 32;
+const frameBytes = 24 + 4096;
+
+/** Puts something behind the last commit of a dead server's store, as a write that was cut off leaves it; answers what. */
+export async function addGarbage(dataDir: string, random: () => number): Promise<string | null> {
+  const log = path.join(dataDir, 'store.sqlite-wal');
+  const size = await stat(log).then(
+    (found) => found.size,
+    () => 0,
+  );
+  if (size < headerBytes + frameBytes) return null;
+  const kind = (['nothing', 'garbage', 'half a frame', 'an old frame'] as const)[
+    Math.floor(random() * 4)
+  ];
+  if (kind === 'garbage') {
+    const bytes = Uint8Array.from({ length: 1 + Math.floor(random() * 9_000) }, () =>
+      Math.floor(random() * 256),
+    );
+    await appendFile(log, bytes);
+  } else if (kind === 'half a frame' || kind === 'an old frame') {
+    const frame = Buffer.alloc(frameBytes);
+    const file = await open(log, 'r');
+    try {
+      await file.read(frame, 0, frameBytes, headerBytes);
+    } finally {
+      await file.close();
+    }
+    const kept = kind === 'an old frame' ? frameBytes : Math.floor(random() * frameBytes);
+    await appendFile(log, frame.subarray(0, kept));
+  }
+  return kind ?? null;
+}
