@@ -1,6 +1,7 @@
 /** The documents that a finished rollout leaves in the archive, by file name: pure, no I/O. */
 import type { CallbackStatus, Sample } from '../wire/rollout/callback-payloads.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
+import { rolloutTrajectory } from './rollout-trajectory.ts';
 
 export interface RolloutFacts {
   readonly rolloutId: string;
@@ -29,5 +30,14 @@ export interface RolloutDocuments {
 }
 
 export function rolloutDocuments(facts: RolloutFacts): RolloutDocuments {
-  return { documents: { 'outcome.json': facts.outcome }, warnings: [] };
+  const { trajectory, warnings } = rolloutTrajectory(facts);
+  const { diagnostics } = facts.result;
+  return {
+    documents: {
+      'outcome.json': facts.outcome,
+      ...(diagnostics !== null && { 'diagnostics.json': diagnostics }),
+      ...(trajectory !== null && { 'trajectory.json': trajectory }),
+    },
+    warnings,
+  };
 }
