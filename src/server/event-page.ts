@@ -10,16 +10,15 @@ export async function readEvents(
 ): Promise<EventsDocument> {
   const { after, ...rest } = query;
   const page = await service.events({ ...rest, after: after ?? 0 }, caller);
-  const gap = after === null ? null : gapOf(after, page);
-  const isLast = page.events.length < query.limit;
-  const seen = page.events.at(-1)?.cursor ?? after ?? 0;
+  const last = page.events.at(-1)?.cursor ?? 0;
+  // Events may have come between the look at the newest and the look at the page.
+  const newest = Math.max(page.newest, last);
   return {
     events: page.events.map(eventDocumentOf),
-    // Events that the caller may not see lie between; a page that is not full has passed all of them.
-    next_after: isLast ? page.newest : seen,
-    oldest: page.oldest,
-    newest: page.newest,
-    gap,
+    // A page that is not full has passed everything, also what the caller may not see.
+    next_after: page.events.length < query.limit ? newest : last,
+    ...{ oldest: page.oldest, newest },
+    gap: after === null ? null : gapOf(after, { oldest: page.oldest, newest }),
   };
 }
 

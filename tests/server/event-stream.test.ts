@@ -156,13 +156,14 @@ describe('the event stream', () => {
 });
 
 describe('100 reconnects', () => {
-  const follow = async (service: FakeRolloutService) => {
+  const follow = async (service: FakeRolloutService, newest?: number) => {
     await using serving = new Serving({ service, limits: { keepAliveMs: 100 } });
     const url = await listening(serving);
     return await followOverReconnects({
       ...{ url, reconnects: 100, seed: 7, cutBytes: 600, signal: AbortSignal.timeout(generous) },
       makeEvents: () => note(service, 5),
-      newest: async () => (await service.events({ after: 0, limit: 1 }, { tenant: null })).newest,
+      newest: async () =>
+        newest ?? (await service.events({ after: 0, limit: 1 }, { tenant: null })).newest,
     });
   };
 
@@ -170,6 +171,17 @@ describe('100 reconnects', () => {
     const report = await follow(new FakeRolloutService());
     assert.deepEqual(report.problems, []);
     assert.deepEqual([report.connections, report.seen.length, report.newest], [101, 500, 500]);
+  });
+
+  it('double nothing when the newest was looked at before the page', async () => {
+    const service = new FakeRolloutService();
+    const events = service.events.bind(service);
+    service.events = async (options, caller) => {
+      const page = await events(options, caller);
+      return { ...page, newest: Math.max(0, page.newest - 2) };
+    };
+    const { problems } = await follow(service, 500);
+    assert.deepEqual(problems, []);
   });
 
   const controls: readonly (readonly [string, (cursor: number) => readonly number[]])[] = [
