@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { RolloutError, attribute } from '../core/errors.ts';
 import type { FileDocument } from '../wire/api/file.ts';
 import type { ServerClient } from './server-client.ts';
@@ -91,8 +90,11 @@ async function fetchFile(
     await using out = await open(partial, isResumed ? 'r+' : 'w');
     const start = isResumed ? offset : 0;
     await out.truncate(start);
-    if (response.body !== null)
-      await pipeline(response.body, out.createWriteStream({ start, autoClose: false }), { signal });
+    let position = start;
+    const body: AsyncIterable<Uint8Array> | null = response.body;
+    for await (const chunk of body ?? []) {
+      position += (await out.write(chunk, 0, chunk.length, position)).bytesWritten;
+    }
   } catch (error) {
     signal.throwIfAborted();
     throw attribute(error, 'SERVER_UNREACHABLE', 'server', `${file.path} broke off`);

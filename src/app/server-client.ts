@@ -148,6 +148,7 @@ export class ServerClient {
       }),
     );
     if (response.ok) return response;
+    if (response.status === 404) throw notThere(path);
     throw refusal(response.status, await this.#reached(signal, () => response.text()));
   }
 
@@ -170,6 +171,17 @@ export class ServerClient {
   get #shown(): string {
     return new URL(this.#address.url).origin;
   }
+}
+
+/** What the path asked for, by the last name in it. */
+function notThere(path: string): RolloutError {
+  const [, kind = '', name = ''] = /^\/(rollouts|doctor|callbacks\/dead)\/([^/]+)/.exec(path) ?? [];
+  const what = kind === 'callbacks/dead' ? 'dead callback' : 'rollout';
+  return new RolloutError(
+    'REQUEST_INVALID',
+    `the server knows no ${what} ${decodeURIComponent(name)}, or not for this key`,
+    { phase: 'server', remedy: 'See what there is: slipway rollouts ls, slipway callbacks ls.' },
+  );
 }
 
 const codesByStatus: Readonly<Record<number, ErrorCode>> = {

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { never } from '../../src/core/linked-abort.ts';
-import { nullRollout, prompt, ServeFixture } from './serve-fixture.ts';
+import { nullRollout, ServeFixture } from './serve-fixture.ts';
 
 const key = (name: string): string => `${name}-key-of-the-operator`;
 
@@ -137,11 +137,8 @@ describe('the composed server', { timeout: 120_000 }, () => {
   it('refuses with 503 while it stops, and hurries when it is told to', async () => {
     await using fixture = await ServeFixture.create();
     const server = await fixture.start({ '--drain-sec': '3600' });
-    const running = {
-      ...nullRollout('long', { duration_ms: 80_000_000 }),
-      initial_messages: prompt,
-    };
-    assert.equal((await post(server.controlUrl, running)).status, 202);
+    const controller = await fixture.controller({ serverUrl: server.controlUrl });
+    const running = controller.run(nullRollout('long', { duration_ms: 80_000_000 }));
     await until(async () => (await statusOf(server.controlUrl, 'long')) === 'running');
     const hurry = new AbortController();
     const stopped = server.stop(hurry.signal);
@@ -153,6 +150,7 @@ describe('the composed server', { timeout: 120_000 }, () => {
     });
     hurry.abort(new Error('enough'));
     await stopped;
+    assert.equal((await running).status, 'failure');
     await assert.rejects(fetch(`${server.controlUrl}/health`));
   });
 });

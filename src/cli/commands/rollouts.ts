@@ -130,7 +130,10 @@ async function download(
 
 export function addCallbacksCommands(parent: Command, run: Run): void {
   addServerOptions(
-    parent.command('ls').description('list callbacks that nobody took: dead letters, oldest first'),
+    parent
+      .command('ls')
+      .alias('dead')
+      .description('list callbacks that nobody took: dead letters, oldest first'),
   ).action((flags: ServerFlags) =>
     run(async (scope) => {
       const client = await serverClient(scope, flags);
