@@ -12,11 +12,14 @@ export interface HarborTask {
 }
 
 /** REFERENCE_INVALID says what a reference looks like. */
-export function readHarborTask(given: Readonly<Record<string, unknown>> | null): HarborTask {
+export function readHarborTask(
+  given: Readonly<Record<string, unknown>> | null,
+  taskKey = 'harbor_task',
+): HarborTask {
   const metadata = given ?? {};
-  const task = metadata['harbor_task'];
+  const task = metadata[taskKey];
   if (task === undefined || task === null || task === '' || task === 0 || task === false)
-    throw invalid('metadata names no harbor_task');
+    throw invalid(`metadata names no task under ${taskKey}`);
   if (typeof task === 'string' && /^[./~]/.test(task)) {
     const path = task.replace(/^~(?=\/|$)/, homedir());
     return { entry: entry({ path }), warnings: [] };

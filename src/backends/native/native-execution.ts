@@ -152,7 +152,7 @@ export class NativeExecution implements Execution {
       waitingOn: { kind: 'task', owner: 'task', detail: null, since, deadline: null },
       lastProgressAt: since,
     });
-    const reference = readHarborTask(this.#request.metadata);
+    const reference = readHarborTask(this.#request.metadata, options.taskKey);
     this.#warn(reference.warnings);
     // Before anything is fetched: what the request lacks costs nobody a download.
     nativeTrialConfig(this.#request, options, { entry: reference.entry, trialsDir });

@@ -10,11 +10,13 @@ export type NativeAgent = (typeof nativeAgents)[number];
 export interface NativeOptions {
   readonly agent: NativeAgent;
   /** The agent's own; where its model is belongs to the backend. */
-  readonly agentKwargs: Readonly<Record<string, unknown>>;
+  readonly agentOptions: Readonly<Record<string, unknown>>;
   /** With its provider: `openai/NAME`. */
   readonly model: string;
   readonly environment: EnvironmentConfig;
   readonly allowUnsandboxed: boolean;
+  /** Key of the metadata that names the task. */
+  readonly taskKey: string;
   /** Channel of the verifier's rewards that is the reward. */
   readonly rewardKey: string;
   /** null = the agent's own limit. */
@@ -23,7 +25,7 @@ export interface NativeOptions {
 }
 
 /** What an agent's endpoint is set by. */
-const ownedKwargs = ['api_base'] as const;
+const ownedOptions = ['api_base'] as const;
 
 const record = z.record(z.string(), z.unknown());
 
@@ -33,11 +35,12 @@ export const modelNameSchema = z
 
 const schema = z.strictObject({
   agent: z.enum(nativeAgents).default('terminus-2'),
-  agent_kwargs: record.default({}),
+  agent_options: record.default({}),
   model: modelNameSchema.default('openai/osmosis-rollout'),
   environment: z.string().min(1).default('docker'),
-  environment_kwargs: record.default({}),
+  environment_options: record.default({}),
   allow_unsandboxed: z.boolean().default(false),
+  task_key: z.string().min(1).default('harbor_task'),
   reward_key: z.string().min(1).default('reward'),
   agent_setup_timeout_sec: z.number().positive().nullish().default(null),
   remove_successful_trials: z.boolean().default(true),
@@ -47,7 +50,7 @@ const schema = z.strictObject({
 export function compileNativeOptions(given: Readonly<Record<string, unknown>>): NativeOptions {
   const parsed = schema.safeParse(given);
   const problems = parsed.success
-    ? ownedProblems(parsed.data.agent_kwargs)
+    ? ownedProblems(parsed.data.agent_options)
     : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   if (!parsed.success || problems.length > 0)
     throw new RolloutError('CONFIG_INVALID', problems.join('; '), {
@@ -58,13 +61,14 @@ export function compileNativeOptions(given: Readonly<Record<string, unknown>>): 
   const { data } = parsed;
   return Object.freeze({
     agent: data.agent,
-    agentKwargs: data.agent_kwargs,
+    agentOptions: data.agent_options,
     model: data.model,
     environment: environmentConfigSchema.parse({
       type: data.environment,
-      kwargs: data.environment_kwargs,
+      kwargs: data.environment_options,
     }),
     allowUnsandboxed: data.allow_unsandboxed,
+    taskKey: data.task_key,
     rewardKey: data.reward_key,
     agentSetupTimeoutSec: data.agent_setup_timeout_sec,
     removesSuccessfulTrials: data.remove_successful_trials,
@@ -73,9 +77,11 @@ export function compileNativeOptions(given: Readonly<Record<string, unknown>>): 
 
 /** The model's address and key come with every rollout, and win over nothing that somebody wrote here by mistake. */
 function ownedProblems(kwargs: Readonly<Record<string, unknown>>): string[] {
-  const owned = ownedKwargs.filter((name) => name in kwargs).map((name) => `agent_kwargs.${name}`);
+  const owned = ownedOptions
+    .filter((name) => name in kwargs)
+    .map((name) => `agent_options.${name}`);
   const llm = kwargs['llm_kwargs'];
   if (typeof llm === 'object' && llm !== null && 'api_key' in llm)
-    owned.push('agent_kwargs.llm_kwargs.api_key');
+    owned.push('agent_options.llm_kwargs.api_key');
   return owned.map((name) => `${name}: comes from the controller with every rollout`);
 }

@@ -29,7 +29,7 @@ export function nativeTrialConfig(
       override_timeout_sec: secondsOf(agentTimeoutMs),
       override_setup_timeout_sec: options.agentSetupTimeoutSec,
       ...(options.agent === 'oracle'
-        ? { kwargs: structuredClone(options.agentKwargs) }
+        ? { kwargs: structuredClone(options.agentOptions) }
         : modelFields(request, options)),
     },
     environment: structuredClone(options.environment),
@@ -45,7 +45,7 @@ function modelFields(request: ExecutionRequest, options: NativeOptions) {
       field: 'chat_completions_url',
       remedy: 'Name the address of a model in chat_completions_url.',
     });
-  const kwargs = structuredClone(options.agentKwargs) as Record<string, unknown>;
+  const kwargs = structuredClone(options.agentOptions) as Record<string, unknown>;
   const llm = kwargs['llm_kwargs'] as Readonly<Record<string, unknown>> | undefined;
   return {
     model_name: modelOf(request, options),

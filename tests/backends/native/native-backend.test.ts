@@ -115,7 +115,7 @@ describe('the agent of the native backend', () => {
     const seen: unknown[] = [];
     return {
       seen,
-      options: { agent: 'terminus-2', agent_kwargs: { llm_kwargs: { timeout: 5 } } },
+      options: { agent: 'terminus-2', agent_options: { llm_kwargs: { timeout: 5 } } },
       resolveAgent: scripted((_run, _signal, { kwargs, modelName }) => {
         seen.push({ kwargs, modelName });
         throw new RolloutError('AGENT_FAILED', 'refused route-key-1234', { phase: 'agent' });
