@@ -105,7 +105,7 @@ describe('the commands of a running server', { timeout: 120_000 }, () => {
     let stdout = '';
     await until(async () => {
       ({ stdout } = await slipway(['status']));
-      return /^1 of 2 running, 0 queued, 0 delivering;.*\nlive /s.test(stdout);
+      return /^1 of 2 running, 0 queued, 0 delivering; 3 .*\nlive /s.test(stdout);
     });
     assert.match(stdout, /^1 of 2 running, 0 queued, 0 delivering; 3 places free of 4\.\n/);
     assert.match(stdout, /\nsmall +2 +1 +0\n/);
@@ -143,6 +143,8 @@ describe('the commands of a running server', { timeout: 120_000 }, () => {
   });
 
   it('cancel prints receipts, by ids, prefix or all, and wants exactly one of these', async () => {
+    // A full server would be asked again only after seconds.
+    await until(async () => (await slipway(['status'])).stdout.includes('4 places free'));
     for (const id of ['a-1', 'a-2', 'b-1'])
       void controller
         .run(nullRollout(id, { duration_ms: 80_000_000 }))
