@@ -6,8 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheDir } from './cache-dir.js';
-import { complaint, findProgram, run } from './programs.js';
-import { SetupProblem } from './step.js';
+import { findPython, installPackages } from './python.js';
 
 /** Both are the same file everywhere, so their digests are known. */
 const pinned = [
@@ -22,8 +21,6 @@ const beneath = [
   'typing-extensions==4.16.0',
   'typing-inspection==0.4.5',
 ];
-const pythons = ['python3', 'python3.13', 'python3.12', 'python3.11', '/usr/bin/python3'];
-const installMs = 120_000;
 
 /** Folder to put first on Python's path. It is complete when it exists. */
 export function atifPeersDir() {
@@ -36,15 +33,20 @@ export const interpreterFile = 'interpreter.txt';
 /** @returns {Promise<string>} What was done. */
 export async function provideAtifPeers() {
   if (existsSync(join(atifPeersDir(), interpreterFile))) return 'in the cache';
-  const python = await findPython();
+  const python = await findPython('the validators that the tests compare with');
   const draft = join(cacheDir(), `.atif-peers-${process.pid}`);
   try {
     await mkdir(draft, { recursive: true });
     const list = join(draft, 'pinned.txt');
     await writeFile(list, `${pinned.join('\n')}\n`);
     // Harbor wants a newer Python and a hundred packages; its models need neither.
-    await install(python, draft, ['--ignore-requires-python', '--require-hashes', '-r', list]);
-    await install(python, draft, beneath);
+    await installPackages(python, draft, [
+      '--ignore-requires-python',
+      '--require-hashes',
+      '-r',
+      list,
+    ]);
+    await installPackages(python, draft, beneath);
     await rm(list);
     await writeFile(join(draft, interpreterFile), python);
     await rm(atifPeersDir(), { recursive: true, force: true });
@@ -53,30 +55,4 @@ export async function provideAtifPeers() {
     await rm(draft, { recursive: true, force: true });
   }
   return `installed for ${python}`;
-}
-
-/** The first interpreter since 3.11 that has pip. */
-async function findPython() {
-  for (const name of pythons) {
-    const program = name.startsWith('/') ? name : findProgram(name);
-    if (!program) continue;
-    const probe = 'import sys, pip; assert sys.version_info >= (3, 11); print(sys.executable)';
-    const found = await run(program, ['-c', probe], { timeoutMs: 20_000 });
-    if (found.code === 0) return found.stdout.trim();
-  }
-  throw new SetupProblem(
-    'Install Python 3.11 or newer with pip (python3 and python3-pip) for the validators that the tests compare with.',
-  );
-}
-
-/** @param {string} python @param {string} target @param {readonly string[]} wanted */
-async function install(python, target, wanted) {
-  const options = ['--no-deps', '--no-compile', '--only-binary', ':all:', '--target', target];
-  const quiet = ['--quiet', '--disable-pip-version-check', '--no-input', '--upgrade'];
-  const argv = ['-m', 'pip', 'install', ...quiet, ...options, ...wanted];
-  const result = await run(python, argv, {
-    timeoutMs: installMs,
-    env: { PIP_ROOT_USER_ACTION: 'ignore' },
-  });
-  if (result.code !== 0) throw new SetupProblem(`pip failed:\n${complaint(result)}`);
 }

@@ -10,6 +10,7 @@ import { provideCompose } from './compose-plugin.js';
 import { provideDocker } from './docker-daemon.js';
 import { provideLlama } from './llama.js';
 import { provideNodeModules } from './node-modules.js';
+import { provideOsmosisPeer } from './osmosis-peer.js';
 import { step } from './step.js';
 import { provideSystemPackages } from './system-packages.js';
 
@@ -35,6 +36,7 @@ export async function setUp(parts) {
   if (parts.includes('compose')) problems.push(await step('compose', provideCompose));
   if (parts.includes('tests')) problems.push(await step('trajectory peers', provideAtifPeers));
   if (parts.includes('tests')) problems.push(await step('gguf runtime', provideLlama));
+  if (parts.includes('tests')) problems.push(await step('osmosis peer', provideOsmosisPeer));
   problems.push(await step('base image', () => provideBaseImage(environments)));
   return problems.every((problem) => problem === null) ? 'complete' : 'partial';
 }

@@ -124,8 +124,8 @@ describe('the controller', () => {
     const headers = ['7', '0', 'soon', '1e9'];
     server.submit = (body, reply) => {
       const header = headers[server.bodies.length - 1];
-      if (header !== undefined) return reply.code(429).header('retry-after', header).send({});
-      void callBack(body.grader_callback_url, body, { status: 'success', sample: null });
+      if (header !== undefined) void reply.code(429).header('retry-after', header).send({});
+      else void callBack(body.grader_callback_url, body, { status: 'success', sample: null });
     };
     const running = controller.run(request);
     for (const ms of [7_000, 50, 1_000, 60_000]) {
@@ -164,9 +164,9 @@ describe('the controller', () => {
     const clock = new ManualClock();
     await using controller = await started({ serverUrl: server.url, resubmits: true, clock });
     server.submit = (body, reply) => {
-      if (server.bodies.length === 1) return reply.hijack().raw.socket?.destroy();
-      if (server.bodies.length === 2) return reply.code(503).send({});
-      void callBack(body.grader_callback_url, body, { status: 'success', sample: null });
+      if (server.bodies.length === 1) reply.hijack().raw.socket?.destroy();
+      else if (server.bodies.length === 2) void reply.code(503).send({});
+      else void callBack(body.grader_callback_url, body, { status: 'success', sample: null });
     };
     const running = controller.run(request);
     for (const count of [1, 2]) {
