@@ -18,13 +18,15 @@ export async function recoverRollouts(core: SchedulerCore): Promise<number> {
   for (const { rolloutId, seq } of pending) lastSeq.set(rolloutId, seq);
   for (const { rollout } of rollouts) rollout.lastSeq = lastSeq.get(rollout.id) ?? 0;
   callbacks.enqueue(pending);
+  const hasBegun = ({ stored }: (typeof rollouts)[number]): boolean =>
+    stored.hasAgentBegun || stored.state === 'grading';
   const taken = await Promise.allSettled(
-    rollouts.map(({ stored, rollout }) =>
-      stored.hasAgentBegun || stored.state === 'grading'
-        ? interrupt(rollout, core)
-        : waitAgain(rollout, core),
+    rollouts.map((one) =>
+      hasBegun(one) ? interrupt(one.rollout, core) : giveBack(one.rollout, core),
     ),
   );
+  // In the order of acceptance, whether they had left the queue or not.
+  for (const one of rollouts) if (!hasBegun(one)) await enqueue(one.rollout, core);
   // One that cannot be taken up does not keep the others from it; it is tried again by the next start.
   for (const one of taken)
     if (one.status === 'rejected')
@@ -45,6 +47,7 @@ function revive(stored: StoredRollout, core: SchedulerCore): LiveRollout {
   rollout.hasAgentBegun = stored.hasAgentBegun;
   rollout.hasCompleted = stored.completedAt !== null;
   core.live.set(id, rollout);
+  core.ledger.tell(rollout, { type: 'queued' });
   return rollout;
 }
 
@@ -60,13 +63,12 @@ function agentTimeoutOf(request: string): number | null {
   }
 }
 
-async function waitAgain(rollout: LiveRollout, core: SchedulerCore): Promise<void> {
-  if (rollout.state !== 'queued')
-    await core.ledger.advance(rollout, () => ({
-      ...{ to: 'queued', by: 'recovery' },
-      set: { startedAt: null, attempt: Math.max(0, rollout.attempt - 1) },
-    }));
-  await enqueue(rollout, core);
+async function giveBack(rollout: LiveRollout, core: SchedulerCore): Promise<void> {
+  if (rollout.state === 'queued') return;
+  await core.ledger.advance(rollout, () => ({
+    ...{ to: 'queued', by: 'recovery' },
+    set: { startedAt: null, attempt: Math.max(0, rollout.attempt - 1) },
+  }));
 }
 
 async function interrupt(rollout: LiveRollout, core: SchedulerCore): Promise<void> {

@@ -52,7 +52,7 @@ export class RolloutScheduler implements RolloutService {
     const tenants = new Tenants(options.tenants);
     const weightOf = (tenant: string): number => tenants.weight(tenant);
     const stopping = this.#stopping.signal;
-    const queue = new MemoryQueue(weightOf);
+    const queue = new MemoryQueue({ weightOf, monotonicMs: () => clock.monotonicMs() });
     const live: SchedulerCore['live'] = new Map();
     const pause = new FailurePause(options.pause, {
       clock,

@@ -79,21 +79,19 @@ async function accept(
     return answerToRepeat(answer.rollout, { digest, caller });
   }
   const waitMs = waitLimitMs(request.agent_timeout_sec, core);
-  await enqueue(
-    new LiveRollout({
-      ...{ id, tenant, acceptedAt, acceptedMs, waitMs, reservation },
-      ...{ state: 'queued', attempt: 0 },
-    }),
-    core,
-  );
+  const rollout = new LiveRollout({
+    ...{ id, tenant, acceptedAt, acceptedMs, waitMs, reservation },
+    ...{ state: 'queued', attempt: 0 },
+  });
+  core.live.set(id, rollout);
+  core.ledger.tell(rollout, { type: 'queued' });
+  await enqueue(rollout, core);
   return { kind: 'accepted', id, isRepeat: false };
 }
 
-/** It is durable: from here on it has an end, whatever happens. */
+/** It is durable and known as live. */
 export async function enqueue(rollout: LiveRollout, core: SchedulerCore): Promise<void> {
   const { id, tenant } = rollout;
-  core.live.set(id, rollout);
-  core.ledger.tell(rollout, { type: 'queued' });
   core.waitLimits.set(id, rollout.acceptedMs + rollout.waitMs);
   await core.queue.put({ id, tenant });
   core.dispatcher.wake();

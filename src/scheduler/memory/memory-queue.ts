@@ -1,4 +1,4 @@
-import { FairQueue } from '../fair-queue.ts';
+import { FairQueue, type FairQueueParts, type Taken } from '../fair-queue.ts';
 import type { Lease, QueueCounts, QueueEntry, RolloutQueue } from '../queue.ts';
 
 /** The queue of one process. Leases end with the process: the store knows what was running. */
@@ -6,8 +6,8 @@ export class MemoryQueue implements RolloutQueue {
   readonly renewEveryMs = null;
   readonly #queue: FairQueue;
 
-  constructor(weightOf: (tenant: string) => number) {
-    this.#queue = new FairQueue(weightOf);
+  constructor(parts: FairQueueParts) {
+    this.#queue = new FairQueue(parts);
   }
 
   put(entry: QueueEntry): Promise<void> {
@@ -16,8 +16,8 @@ export class MemoryQueue implements RolloutQueue {
   }
 
   take(): Promise<Lease | null> {
-    const entry = this.#queue.take();
-    return Promise.resolve(entry === null ? null : this.#lease(entry));
+    const taken = this.#queue.take();
+    return Promise.resolve(taken === null ? null : this.#lease(taken));
   }
 
   remove(id: string): Promise<boolean> {
@@ -28,25 +28,19 @@ export class MemoryQueue implements RolloutQueue {
     return this.#queue.counts(tenant);
   }
 
-  #lease(entry: QueueEntry): Lease {
+  #lease(taken: Taken): Lease {
     let isHeld = true;
-    const end = (): void => {
+    const end = (how: (taken: Taken) => void): Promise<void> => {
       if (!isHeld) throw new TypeError('a lease was ended twice');
       isHeld = false;
-      this.#queue.leave(entry.tenant);
+      how(taken);
+      return Promise.resolve();
     };
     return {
-      entry,
+      entry: taken.entry,
       renew: () => Promise.resolve(),
-      done: () => {
-        end();
-        return Promise.resolve();
-      },
-      giveBack: () => {
-        end();
-        this.#queue.pushFront(entry);
-        return Promise.resolve();
-      },
+      done: () => end((one) => this.#queue.leave(one)),
+      giveBack: () => end((one) => this.#queue.putBack(one)),
     };
   }
 }

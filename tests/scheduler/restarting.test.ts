@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { MemoryRolloutStore } from '../../src/store/memory/memory-rollout-store.ts';
+import type { RolloutStore } from '../../src/store/rollout-store.ts';
+import { ManualClock } from '../fakes/manual-clock.ts';
+import { until } from '../support/until.ts';
+import { fired, SchedulerBench, success } from './scheduler-bench.ts';
+
+/** The store as a process sees it that is killed: from then on nothing that it still does arrives. */
+function untilKilled(store: RolloutStore, killed: AbortSignal): RolloutStore {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      if (killed.aborted) return () => new Promise(() => undefined);
+      return (...given: unknown[]): unknown => Reflect.apply(value, target, given);
+    },
+  });
+}
+
+/** Two lives of a server on one store. */
+async function secondLife(
+  first: (bench: SchedulerBench) => Promise<void>,
+  options: { readonly awayMs?: number; readonly queueTimeoutMs?: number } = {},
+): Promise<SchedulerBench> {
+  const clock = new ManualClock();
+  const store = new MemoryRolloutStore(() => clock.now());
+  const { queueTimeoutMs = 3_600_000 } = options;
+  const kill = new AbortController();
+  const mortal = untilKilled(store, kill.signal);
+  const dead = await SchedulerBench.started({ store: mortal, clock, queueTimeoutMs });
+  dead.callbacks.isHeld = true;
+  await first(dead);
+  kill.abort();
+  clock.advance(options.awayMs ?? 0);
+  const bench = new SchedulerBench({ store, clock, queueTimeoutMs });
+  await bench.scheduler.start();
+  return bench;
+}
+
+describe('a restart', () => {
+  it('runs again what waited, and what ran without its agent having begun', async () => {
+    const bench = await secondLife(async (dead) => {
+      for (const id of ['r1', 'r2', 'r3']) await dead.submit(id);
+      await dead.execution('r1');
+      await dead.execution('r2');
+      assert.equal((await dead.store.rollout('r1'))?.attempt, 1);
+    });
+    assert.equal(bench.scheduler.admission().capacity.in_flight, 3);
+    for (const id of ['r1', 'r2', 'r3']) (await bench.execution(id)).succeed();
+    await bench.empty();
+    for (const id of ['r1', 'r2', 'r3']) {
+      assert.equal(await bench.state(id), 'success');
+      assert.equal((await bench.store.rollout(id))?.attempt, 1);
+      assert.equal(bench.callbacks.bodies(id).length, 2);
+    }
+    const events = (await bench.events()).filter((event) => event.endsWith('requeued'));
+    assert.deepEqual(events.sort(), ['r1 rollout:requeued', 'r2 rollout:requeued']);
+  });
+
+  it('ends what had begun as a typed failure on both channels, without running it', async () => {
+    const bench = await secondLife(async (dead) => {
+      await dead.submit('r1');
+      await (await dead.execution('r1')).hooks.agentBegins();
+    });
+    await bench.empty();
+    assert.equal(bench.backend.executions.size, 0);
+    const { outcome } = (await bench.store.rollout('r1'))!;
+    assert.equal(outcome?.cause, 'ROLLOUT_INTERRUPTED');
+    assert.equal(outcome.retryable, true);
+    assert.deepEqual(
+      bench.callbacks.bodies('r1').map(({ channel, body }) => [channel, body['status']]),
+      [
+        ['completion', 'failure'],
+        ['grader', 'failure'],
+      ],
+    );
+    assert.deepEqual(bench.callbacks.bodies('r1')[0]?.body['extra_fields'], {
+      ...{ backend: 'hand', phase: 'agent', cause: 'ROLLOUT_INTERRUPTED' },
+      category: 'agent_error',
+    });
+  });
+
+  it('sends a fixed completion byte for byte, and a grader failure after it', async () => {
+    let fixed = '';
+    const bench = await secondLife(async (dead) => {
+      await dead.submit('r1');
+      const execution = await dead.execution('r1');
+      await execution.hooks.agentBegins();
+      await execution.hooks.workflowCompleted(success(null));
+      fixed = dead.callbacks.enqueued[0]?.body ?? '';
+    });
+    await bench.empty();
+    const [completion, grader, ...others] = bench.callbacks.enqueued;
+    assert.deepEqual(others, []);
+    assert.equal(completion?.body, fixed);
+    assert.equal(completion.channel, 'completion');
+    assert.equal(grader?.channel, 'grader');
+    assert.match(grader.body, /"status":"failure"/);
+  });
+
+  it('resends what had ended and was not delivered, with the same keys', async () => {
+    const before: string[] = [];
+    const bench = await secondLife(async (dead) => {
+      await dead.submit('r1');
+      (await dead.execution('r1')).succeed();
+      await dead.reaches('r1', 'success');
+      await until('both are out', () => dead.callbacks.enqueued.length === 2);
+      before.push(...dead.callbacks.enqueued.map(({ key, body }) => `${key} ${body}`));
+    });
+    assert.deepEqual(
+      bench.callbacks.enqueued.map(({ key, body }) => `${key} ${body}`),
+      before,
+    );
+    assert.equal(bench.scheduler.admission().capacity.in_flight, 0);
+  });
+
+  it('counts the time that the server was away as waiting', async () => {
+    const bench = await secondLife(
+      async (dead) => {
+        for (const id of ['r1', 'r2', 'r3']) await dead.submit(id);
+      },
+      { awayMs: 50_000, queueTimeoutMs: 60_000 },
+    );
+    await bench.execution('r1');
+    await bench.execution('r2');
+    bench.clock.advance(9_000);
+    await new Promise(setImmediate);
+    assert.equal(await bench.state('r3'), 'queued');
+    bench.clock.advance(1_000);
+    await bench.reaches('r3', 'failure');
+    assert.equal((await bench.store.rollout('r3'))?.outcome?.cause, 'QUEUE_TIMEOUT');
+  });
+
+  it('takes up everything although the limits are lower now', async () => {
+    const clock = new ManualClock();
+    const store = new MemoryRolloutStore(() => clock.now());
+    const first = await SchedulerBench.started({ store, clock, maxQueueDepth: 50 });
+    for (let at = 0; at < 20; at += 1) await first.submit(`r${at}`);
+    const bench = new SchedulerBench({ store, clock, maxConcurrent: 1, maxQueueDepth: 1 });
+    assert.deepEqual(await bench.scheduler.start(), { recovered: 20 });
+    const { capacity } = bench.scheduler.admission();
+    assert.deepEqual([capacity.in_flight, capacity.available, capacity.accepting], [20, 0, false]);
+    bench.backend.onExecute = (execution) => execution.succeed();
+    for (const execution of bench.backend.executions.values()) execution.succeed();
+    await bench.empty();
+  });
+
+  it('is not kept from the others by one that cannot be taken up', async () => {
+    const bench = await secondLife(async (dead) => {
+      await dead.submit('r1');
+      await dead.store.accept({
+        ...{ id: 'broken', tenant: 'default', request: 'no JSON', digest: 'x' },
+        acceptedAt: dead.clock.now(),
+      });
+    });
+    (await bench.execution('r1')).succeed();
+    await bench.reaches('r1', 'success');
+    await bench.reaches('broken', 'failure');
+    await bench.empty();
+  });
+});
+
+describe('a shutdown', () => {
+  it('lets what runs come to its end, and starts nothing more', async () => {
+    const bench = await SchedulerBench.started({ maxConcurrent: 1 });
+    await bench.submit('r1');
+    await bench.submit('r2');
+    const execution = await bench.execution('r1');
+    const stopped = bench.stop({ drainMs: 60_000 });
+    assert.equal(bench.scheduler.admission().isStopping, true);
+    assert.equal((await bench.submit('r3')).kind, 'stopping');
+    execution.succeed();
+    await stopped;
+    assert.equal(await bench.state('r1'), 'success');
+    assert.equal(await bench.state('r2'), 'queued');
+    assert.equal(bench.backend.executions.size, 1);
+  });
+
+  it('puts back what has not begun, and ends the rest as typed failures that are told', async () => {
+    const bench = await SchedulerBench.started({ maxConcurrent: 3 });
+    for (const id of ['booting', 'running', 'grading']) await bench.submit(id);
+    await bench.execution('booting');
+    await (await bench.execution('running')).hooks.agentBegins();
+    const grading = await bench.execution('grading');
+    await grading.hooks.agentBegins();
+    await grading.hooks.workflowCompleted(success(null));
+    const stopped = bench.stop({ drainMs: 10_000 });
+    bench.clock.advance(10_000);
+    await stopped;
+    const states = await Promise.all(
+      ['booting', 'running', 'grading'].map((id) => bench.state(id)),
+    );
+    assert.deepEqual(states, ['queued', 'failure', 'failure']);
+    assert.equal((await bench.store.rollout('booting'))?.attempt, 0);
+    assert.equal((await bench.store.rollout('running'))?.outcome?.cause, 'SERVER_STOPPING');
+    const told = ['booting', 'running', 'grading'].map((id) =>
+      bench.callbacks.bodies(id).map(({ channel, body }) => `${channel} ${String(body['status'])}`),
+    );
+    assert.deepEqual(told, [
+      [],
+      ['completion failure', 'grader failure'],
+      ['completion success', 'grader failure'],
+    ]);
+    for (const execution of bench.backend.executions.values())
+      assert.equal(execution.aborts.length, 1);
+    assert.equal(bench.gateway.routes.size, 0);
+  });
+
+  it('does not wait for the draining when it is hurried', async () => {
+    const bench = await SchedulerBench.started();
+    await bench.submit('r1');
+    await bench.execution('r1');
+    await bench.stop({ drainMs: 1e9, hurry: fired() });
+    assert.equal(await bench.state('r1'), 'queued');
+  });
+
+  it('waits for nothing that does not go, when it is forced or its time is over', async () => {
+    const bench = await SchedulerBench.started();
+    await bench.submit('r1');
+    const execution = await bench.execution('r1');
+    execution.abortGate = new Promise(() => undefined);
+    await bench.stop({ force: fired() });
+    await until('the abort has come', () => execution.aborts.length === 1);
+  });
+
+  it('happens once, whoever asks for it', async () => {
+    const bench = await SchedulerBench.started();
+    const options = { drainMs: 0, abortMs: 0, hurry: fired(), force: fired() };
+    assert.equal(bench.scheduler.stop(options), bench.scheduler.stop(options));
+  });
+});
