@@ -97,10 +97,6 @@ export async function startServer(
   });
   scope.defer(() => log[Symbol.asyncDispose]());
 
-  const opened = await openStore(config, { ports, logger: log, signal });
-  scope.defer(() => opened.close());
-  const store = replace.store?.(opened) ?? opened;
-  const archive = new FileRolloutArchive({ dir: join(dataDir, 'archive'), logger: log });
   const telemetry = await Telemetry.open({
     ...{ clock, logger: log, instanceId: addresses.instanceId },
     tenants: [...new Set(['default', ...Object.keys(config.tenants)])],
@@ -109,6 +105,13 @@ export async function startServer(
     serviceName: config.telemetry.serviceName,
   });
   scope.defer(() => telemetry.close(AbortSignal.timeout(lastWordsMs)));
+  const opened = await openStore(config, {
+    ...{ ports, logger: log, signal },
+    onCommit: (commit) => telemetry.commit(commit),
+  });
+  scope.defer(() => opened.close());
+  const store = replace.store?.(opened) ?? opened;
+  const archive = new FileRolloutArchive({ dir: join(dataDir, 'archive'), logger: log });
   let dataUrl = '';
   const relay = new ChatRelay({
     ...{ clock, logger: log },

@@ -7,10 +7,15 @@ import type { AppPorts } from '../ports.ts';
 
 export async function openStore(
   config: ServeConfig,
-  parts: { readonly ports: AppPorts; readonly logger: Logger; readonly signal: AbortSignal },
+  parts: {
+    readonly ports: AppPorts;
+    readonly logger: Logger;
+    readonly signal: AbortSignal;
+    readonly onCommit: (commit: { readonly durationMs: number; readonly writes: number }) => void;
+  },
 ): Promise<RolloutStore> {
   const { clock, locks } = parts.ports;
   if (config.store.kind === 'memory') return new MemoryRolloutStore(() => clock.now());
-  const { logger, signal } = parts;
-  return await SqliteRolloutStore.open(config.dataDir, { clock, logger, locks, signal });
+  const { logger, signal, onCommit } = parts;
+  return await SqliteRolloutStore.open(config.dataDir, { clock, logger, locks, signal, onCommit });
 }

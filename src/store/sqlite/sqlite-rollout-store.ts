@@ -19,6 +19,7 @@ import { copyStore } from './copy-store.ts';
 import { schemaSteps, type SchemaStep } from './schema.ts';
 import { holdFolder, storeFile, syncFolder } from './store-folder.ts';
 import { StoreThread } from './store-thread.ts';
+import type { CommitFigures } from './worker-messages.ts';
 
 export interface SqliteStoreParts {
   readonly clock: Clock;
@@ -26,6 +27,8 @@ export interface SqliteStoreParts {
   readonly locks: LockPort;
   /** Ends the opening. An open store ends by `close`. */
   readonly signal: AbortSignal;
+  /** An observer of transactions, for whoever counts them; it must not throw. */
+  readonly onCommit?: (commit: CommitFigures) => void;
 }
 
 export interface SqliteStoreOptions {
@@ -69,7 +72,7 @@ export class SqliteRolloutStore implements RolloutStore {
   /** Makes the folder when it is missing. Rejects with STORE_LOCKED, STORE_TOO_NEW, DISK_FULL or STORE_FAILED. */
   static async open(
     folder: string,
-    { clock, logger, locks, signal }: SqliteStoreParts,
+    { clock, logger, locks, signal, onCommit = () => undefined }: SqliteStoreParts,
     { maxSizeBytes, steps = schemaSteps }: SqliteStoreOptions = {},
   ): Promise<SqliteRolloutStore> {
     signal.throwIfAborted();
@@ -80,6 +83,7 @@ export class SqliteRolloutStore implements RolloutStore {
       const task = { file, steps, maxSizeBytes: maxSizeBytes ?? null };
       const { thread, copy } = await StoreThread.start(task, {
         signal,
+        onCommit,
         onEvents: () => {
           for (const listener of [...listeners]) listener();
         },

@@ -3,8 +3,8 @@ import { messageOf, RolloutError } from '../../core/errors.ts';
 import { errorOf } from './store-fault.ts';
 import type { Answer, Argument, CallName } from './store-calls.ts';
 import type {
-  CallAnswer,
   CallMessage,
+  CommitFigures,
   FromWorker,
   ToWorker,
   WorkerTask,
@@ -15,10 +15,16 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+export interface ThreadListeners {
+  readonly onEvents: () => void;
+  readonly onCommit: (commit: CommitFigures) => void;
+}
+
 /** This side of the thread that owns the file: calls go over in order, answers come back by number. */
 export class StoreThread {
   readonly #worker: Worker;
   readonly #onEvents: () => void;
+  readonly #onCommit: (commit: CommitFigures) => void;
   readonly #waiting = new Map<number, Waiting>();
   #lastNumber = 0;
   #closing: Promise<void> | null = null;
@@ -26,20 +32,21 @@ export class StoreThread {
   #ended: RolloutError | null = null;
   readonly #exit = Promise.withResolvers<undefined>();
 
-  private constructor(worker: Worker, onEvents: () => void) {
+  private constructor(worker: Worker, { onEvents, onCommit }: ThreadListeners) {
     this.#worker = worker;
     this.#onEvents = onEvents;
+    this.#onCommit = onCommit;
   }
 
   /** Resolves when the file is open and of the newest version; `copy` = where the state before an upgrade was kept. */
   static async start(
     task: WorkerTask,
-    options: { readonly onEvents: () => void; readonly signal: AbortSignal },
+    options: ThreadListeners & { readonly signal: AbortSignal },
   ): Promise<{ readonly thread: StoreThread; readonly copy: string | null }> {
-    const { onEvents, signal } = options;
+    const { signal } = options;
     signal.throwIfAborted();
     const worker = new Worker(workerFile('store-worker'), { workerData: task });
-    const thread = new StoreThread(worker, onEvents);
+    const thread = new StoreThread(worker, options);
     const opened = Promise.withResolvers<string | null>();
     const onAbort = (): void => opened.reject(signal.reason as Error);
     signal.addEventListener('abort', onAbort, { once: true });
@@ -92,13 +99,7 @@ export class StoreThread {
     return this.#closing;
   }
 
-  #settle({
-    answers,
-    hasEvents,
-  }: {
-    readonly answers: readonly CallAnswer[];
-    readonly hasEvents: boolean;
-  }): void {
+  #settle({ answers, hasEvents, commit }: Extract<FromWorker, { readonly kind: 'answers' }>): void {
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.number);
       this.#waiting.delete(answer.number);
@@ -106,6 +107,7 @@ export class StoreThread {
       else waiting?.resolve(answer.value);
     }
     if (hasEvents) this.#onEvents();
+    if (commit !== null) this.#onCommit(commit);
   }
 
   #end(why: string): void {

@@ -42,9 +42,18 @@ function serve({ file, steps, maxSizeBytes }: WorkerTask): void {
 
   const run = (group: readonly CallMessage[]): void => {
     for (let at = 0; at < group.length; at += largestGroup) {
-      const answers = groups.run(group.slice(at, at + largestGroup));
+      const part = group.slice(at, at + largestGroup);
+      const beginMs = performance.now();
+      const answers = groups.run(part);
+      const durationMs = performance.now() - beginMs;
+      const count = part.filter(({ name }) => writes.has(name)).length;
       const newestNow = calls.newestEvent();
-      send({ kind: 'answers', answers, hasEvents: newestNow !== newest });
+      send({
+        kind: 'answers',
+        answers,
+        hasEvents: newestNow !== newest,
+        commit: count === 0 ? null : { durationMs, writes: count },
+      });
       newest = newestNow;
     }
   };

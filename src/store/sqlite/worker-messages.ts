@@ -10,6 +10,12 @@ export interface WorkerTask {
   readonly maxSizeBytes: number | null;
 }
 
+/** One transaction, synced. */
+export interface CommitFigures {
+  readonly durationMs: number;
+  readonly writes: number;
+}
+
 export interface CallMessage<Name extends CallName = CallName> {
   readonly number: number;
   readonly name: Name;
@@ -33,5 +39,7 @@ export type FromWorker =
       readonly answers: readonly CallAnswer[];
       /** Events may have been added. */
       readonly hasEvents: boolean;
+      /** null = only reads. */
+      readonly commit: CommitFigures | null;
     }
   | { readonly kind: 'closed' };
