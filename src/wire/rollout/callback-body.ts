@@ -98,7 +98,7 @@ function diagnosticsOf(
   return report.diagnostics === null ? null : jsonFit(report.diagnostics, losses);
 }
 
-/** Half a surrogate pair is no Unicode: receivers refuse such a text, or fail when they store it. */
+/** Half a surrogate pair is no Unicode: receivers in other languages take such a text and fail when they store it. */
 function encode(value: object, losses: Set<string>): string {
   const text = exactJson(value);
   if (!text.includes('\\ud')) return text;
