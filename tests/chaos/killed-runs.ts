@@ -142,7 +142,10 @@ async function killOnce(options: {
   const restarted = performance.now();
   const resumed = slipwayRun(args, { stateDir: options.nextStateDir });
   resumed.catch(() => undefined); // awaited below; the removal is watched first
-  const removedAfterMs = await untilAbsent(dead, stateDir, restarted);
+  const removedAfterMs = await untilAbsent(dead, stateDir, {
+    since: restarted,
+    limitMs: removalLimitMs + 1_000,
+  });
   const problems = [...countedOnce(await resumed, await resultsIn(jobDir))];
   if (removedAfterMs > removalLimitMs)
     problems.push(`sandboxes of the dead run were there for ${Math.round(removedAfterMs)} ms`);
@@ -172,15 +175,16 @@ async function resultsIn(jobDir: string): Promise<readonly string[]> {
   return names.filter((name) => existsSync(path.join(jobDir, name, 'result.json')));
 }
 
-async function untilAbsent(
+/** How long some sandboxes were there since a moment; Infinity = they stayed. */
+export async function untilAbsent(
   names: readonly string[],
   stateDir: string,
-  since: number,
+  { since, limitMs }: { readonly since: number; readonly limitMs: number },
 ): Promise<number> {
   for (;;) {
     const state = await machineState({ stateDirs: [stateDir] });
     if (!names.some((name) => isPresent(state, name))) return performance.now() - since;
-    if (performance.now() - since > removalLimitMs + 1_000) return Number.POSITIVE_INFINITY;
+    if (performance.now() - since > limitMs) return Number.POSITIVE_INFINITY;
     await delay(50);
   }
 }

@@ -4,19 +4,23 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { journalOf } from '../support/journal-names.ts';
 import { seededRandom } from '../support/random.ts';
 import { startServeProcess, type ServeProcess } from '../support/serve-process.ts';
-import { repositoryDir } from '../support/slipway-cli.ts';
-import { LiveLoad } from './live-load.ts';
+import { bundledTasksDir, repositoryDir } from '../support/slipway-cli.ts';
+import { untilAbsent } from './killed-runs.ts';
+import { LiveLoad, type PlannedWork } from './live-load.ts';
 import { judgeRollout } from './rollout-evidence.ts';
 import { addGarbage } from './store-garbage.ts';
 import { inspectStore } from './store-inspection.ts';
 
 export interface KilledServerOptions {
+  /** `native`: an oracle in local sandboxes. */
+  readonly backend?: 'null' | 'native';
   readonly kills: number;
   /** Rollouts that are under way all the time. */
   readonly live: number;
@@ -27,6 +31,8 @@ export interface KilledServerOptions {
   readonly isOutboxOff?: boolean;
   /** How long the last server may take to bring everything to its end. */
   readonly endLimitMs?: number;
+  /** How long sandboxes of a dead server may be there after the next start. */
+  readonly orphanLimitMs?: number;
   readonly onKill?: (kill: KillReport) => void;
 }
 
@@ -40,9 +46,15 @@ export interface KillReport {
   /** From the next start until it was ready, and what it took up. */
   readonly readyMs: number;
   readonly recovered: number;
+  /** Sandboxes that the dead server's journal held open, and those of them whose create call was on its way. */
+  readonly sandboxes: number;
+  readonly inFlight: number;
+  /** From the next start until none of them was left. */
+  readonly goneMs: number;
 }
 
-export type KillKind = 'timed' | 'callback' | 'cancel' | 'starting';
+/** `creating`: between "create sent" and "id known". */
+export type KillKind = 'timed' | 'callback' | 'cancel' | 'starting' | 'creating';
 
 export interface KilledServerReport {
   readonly kills: readonly KillReport[];
@@ -57,13 +69,31 @@ export interface KilledServerReport {
 
 const allKinds: readonly KillKind[] = ['timed', 'callback', 'starting', 'timed', 'cancel'];
 
+const planned: Record<'null' | 'native', (random: () => number) => PlannedWork> = {
+  null: (random) => {
+    const reward = Math.round(random() * 1000) / 1000;
+    const timing = {
+      duration_ms: Math.floor(random() * 600),
+      grade_ms: Math.floor(random() * 300),
+    };
+    return { metadata: { null: { ...timing, reward } }, reward };
+  },
+  native: () => ({
+    metadata: { harbor_task: path.join(bundledTasksDir, 'file-answer') },
+    reward: 1,
+  }),
+};
+const running = { null: (live: number) => Math.ceil(live / 2), native: () => 4 };
+
 export async function killServer(options: KilledServerOptions): Promise<KilledServerReport> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'killed-server-'));
   const dataDir = path.join(root, 'data');
   const random = seededRandom(options.seed);
+  const { backend = 'null', orphanLimitMs = 10_000 } = options;
   const flags = [
-    ...['--backend', 'null', '--data-dir', dataDir, '--shutdown-drain-sec', '1'],
-    ...['--max-concurrent', String(Math.ceil(options.live / 2))],
+    ...['--backend', backend, '--data-dir', dataDir, '--shutdown-drain-sec', '1'],
+    ...(backend === 'native' ? ['--backend-native-agent', 'oracle'] : []),
+    ...['--max-concurrent', String(running[backend](options.live))],
     ...['--max-queue-depth', String(options.live)],
   ];
   const program = path.join(import.meta.dirname, 'serve-without-outbox.ts');
@@ -78,6 +108,7 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
     serverUrl: () => server.url,
     live: options.live,
     random: seededRandom(options.seed + 1),
+    plan: planned[backend],
   });
   try {
     await load.start();
@@ -89,17 +120,27 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
       const kill = (): void => void server.child.kill('SIGKILL');
       if (kind === 'callback') await load.atCallback(Math.floor(random() * 40), kill);
       else if (kind === 'cancel') await load.atCancel(kill);
+      else if (kind === 'creating') await untilCreating(root, server.child.pid ?? -1);
       else await delay(20 + random() * 900);
       const live = load.live;
       await server.kill();
       const afterMs = performance.now() - startedAt;
+      const dead = server.child.pid ?? -1;
+      const { open, inFlight } = journalOf(root, dead);
       if (kind === 'starting') await killWhileStarting(flags, root, 200 + random() * 1_300);
       const garbage = await addGarbage(dataDir, random);
       startedAt = performance.now();
       server = await start();
       const { recovered } = server;
       const readyMs = performance.now() - startedAt;
-      const report = { kind, afterMs, live, garbage, readyMs, recovered };
+      const goneMs =
+        open.length === 0
+          ? 0
+          : await untilClean(dead, { open, root, startedAt, limitMs: 3 * orphanLimitMs });
+      const report = {
+        ...{ kind, afterMs, live, garbage, readyMs, recovered, goneMs },
+        ...{ sandboxes: open.length, inFlight: inFlight.length },
+      };
       kills.push(report);
       options.onKill?.(report);
     }
@@ -107,8 +148,12 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
     const code = await server.stop();
     const problems = [
       ...evidence.flatMap(judgeRollout),
+      ...kills
+        .filter(({ goneMs }) => goneMs > orphanLimitMs)
+        .map(({ goneMs }) => `sandboxes of a dead server were there for ${Math.round(goneMs)} ms`),
       ...(code === 0 ? [] : [`the last server exited with ${String(code)}`]),
       ...(await inspectStore(dataDir, evidence)),
+      ...(await openJournals(root)),
     ];
     return {
       kills,
@@ -129,6 +174,40 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
     await server[Symbol.asyncDispose]();
     await rm(root, { recursive: true, force: true });
   }
+}
+
+async function untilCreating(stateDir: string, pid: number): Promise<void> {
+  const until = performance.now() + 60_000;
+  while (journalOf(stateDir, pid).inFlight.length === 0) {
+    if (performance.now() > until) throw new Error('no sandbox was made');
+    await delay(1);
+  }
+}
+
+/** Until nothing of the sandboxes is there and the journal of the dead server says so; Infinity = never. */
+async function untilClean(
+  pid: number,
+  found: {
+    readonly open: readonly string[];
+    readonly root: string;
+    readonly startedAt: number;
+    readonly limitMs: number;
+  },
+): Promise<number> {
+  const { open, root, startedAt, limitMs } = found;
+  const absentMs = await untilAbsent(open, root, { since: startedAt, limitMs });
+  for (;;) {
+    const sinceMs = performance.now() - startedAt;
+    if (journalOf(root, pid).open.length === 0) return Math.max(absentMs, sinceMs);
+    if (sinceMs > limitMs) return Number.POSITIVE_INFINITY;
+    await delay(20);
+  }
+}
+
+/** Journals of sandboxes that are left although every server has ended. */
+async function openJournals(stateDir: string): Promise<readonly string[]> {
+  const names = await readdir(path.join(stateDir, 'runs')).catch(() => []);
+  return names.filter((name) => name.endsWith('.ndjson')).map((name) => `left: runs/${name}`);
 }
 
 /** A life that ends while it takes up what the one before left. */

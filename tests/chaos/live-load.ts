@@ -8,6 +8,13 @@ export interface LiveLoadOptions {
   readonly serverUrl: () => string;
   readonly live: number;
   readonly random: () => number;
+  /** What the next rollout asks for, and what its reward must be. */
+  readonly plan: (random: () => number) => PlannedWork;
+}
+
+export interface PlannedWork {
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly reward: number;
 }
 
 interface Planned {
@@ -104,32 +111,29 @@ export class LiveLoad implements AsyncDisposable {
   async #work(worker: number): Promise<void> {
     const { random } = this.#options;
     for (let turn = 0; !this.#isStopping; turn += 1) {
+      const { metadata, reward } = this.#options.plan(random);
       const plan: Planned = {
         id: `r-${worker}-${turn}`,
-        reward: Math.round(random() * 1000) / 1000,
+        reward,
         isCancelled: random() < cancelledShare,
         aborted: new AbortController(),
         ...{ commits: 0, callbacksAtCancel: 0, end: 'open' },
       };
       this.#rollouts.set(plan.id, plan);
       this.#open.add(plan.id);
-      const timing = {
-        duration_ms: Math.floor(random() * 600),
-        grade_ms: Math.floor(random() * 300),
-      };
       const cancelAfterMs = random() * 500;
       await Promise.all([
-        this.#run(plan, { ...timing, reward: plan.reward }),
+        this.#run(plan, metadata),
         plan.isCancelled ? this.#cancel(plan, cancelAfterMs) : null,
       ]);
       this.#open.delete(plan.id);
     }
   }
 
-  async #run(plan: Planned, told: Readonly<Record<string, unknown>>): Promise<void> {
+  async #run(plan: Planned, metadata: PlannedWork['metadata']): Promise<void> {
     try {
       await this.#controller.run(
-        { rollout_id: plan.id, initial_messages: [], metadata: { null: told } },
+        { rollout_id: plan.id, initial_messages: [], metadata },
         plan.aborted.signal,
       );
       plan.end = 'callback';

@@ -51,7 +51,7 @@ test('what a killed writer was told to be durable is there, whole, also after ga
     (bytes: Buffer) => bytes.subarray(0, 24 + 2_000),
   ].entries()) {
     const dataFolder = join(folder.path, `round-${round}`);
-    const acknowledged = await killedWriter(dataFolder, 40 + Math.floor(random() * 400));
+    const acknowledged = await killedWriter(dataFolder, 40 + Math.floor(random() * 150));
     const log = join(dataFolder, 'store.sqlite-wal');
     const { size } = await stat(log);
     assert.ok(size > 32, 'the log holds what was committed');
