@@ -1,79 +1,15 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../src/core/clock.ts';
 import { silentLogger } from '../../src/core/logger.ts';
 import type { RolloutOutcome } from '../../src/wire/rollout/rollout-outcome.ts';
 import { Telemetry } from '../../src/telemetry/telemetry.ts';
-
-interface OtlpValue {
-  readonly stringValue?: string;
-  readonly intValue?: number | string;
-  readonly doubleValue?: number;
-  readonly boolValue?: boolean;
-}
-interface OtlpAttribute {
-  readonly key: string;
-  readonly value: OtlpValue;
-}
-interface OtlpSpan {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
-  readonly attributes: readonly OtlpAttribute[];
-  readonly events: readonly { readonly name: string }[];
-  readonly status: { readonly code?: number; readonly message?: string };
-}
-interface OtlpDocument {
-  readonly resourceSpans: readonly {
-    readonly resource: { readonly attributes: readonly OtlpAttribute[] };
-    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
-  }[];
-}
+import { attributesOf, startOtlpReceiver } from '../fakes/otlp-receiver.ts';
 
 const outcome: RolloutOutcome = {
   ...{ stage: 'agent', cause: 'AGENT_TIMEOUT', trainable: false, retryable: false, verdict: null },
   ...{ status: 'failure', reward: null, errMessage: 'late', errCategory: 'timeout' },
 };
-
-/** A receiver of OTLP over HTTP, as a collector is one. */
-async function startReceiver() {
-  const documents: OtlpDocument[] = [];
-  const keys: unknown[] = [];
-  const server = createServer((request, response) => {
-    const pieces: Buffer[] = [];
-    request.on('data', (piece: Buffer) => pieces.push(piece));
-    request.on('end', () => {
-      assert.equal(request.url, '/v1/traces');
-      keys.push(request.headers['x-key']);
-      documents.push(JSON.parse(Buffer.concat(pieces).toString()) as OtlpDocument);
-      response.setHeader('content-type', 'application/json');
-      response.end('{}');
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    keys,
-    documents,
-    get spans(): readonly OtlpSpan[] {
-      return documents.flatMap(({ resourceSpans }) =>
-        resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
-      );
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
 
 function openTelemetry(otlpUrl: string, exportTimeoutMs = 10_000): Promise<Telemetry> {
   return Telemetry.open({
@@ -83,12 +19,9 @@ function openTelemetry(otlpUrl: string, exportTimeoutMs = 10_000): Promise<Telem
   });
 }
 
-const attributesOf = ({ attributes }: OtlpSpan): Record<string, unknown> =>
-  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0] as unknown]));
-
 describe('spans', () => {
   it('are one trace per rollout, a span per stage, all ended, on real packages', async () => {
-    await using receiver = await startReceiver();
+    await using receiver = await startOtlpReceiver();
     const rollouts = 50;
     {
       await using telemetry = await openTelemetry(receiver.url);
@@ -136,7 +69,7 @@ describe('spans', () => {
   });
 
   it('of rollouts that the server leaves behind are ended when it closes', async () => {
-    await using receiver = await startReceiver();
+    await using receiver = await startOtlpReceiver();
     {
       await using telemetry = await openTelemetry(receiver.url);
       telemetry.rollout({ id: 'left', tenant: 'default' }, { type: 'queued' });
