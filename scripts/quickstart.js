@@ -1,14 +1,15 @@
 /**
- * `npm run quickstart [-- --env local|docker] [--show agents|tasks]`: sets this machine up, runs the bundled tasks and says whether everything is as
- * it should be. `agents`, the default, runs terminus-2 against a mock engine; `tasks` runs the agent that knows the answers. Runs on any Node since 16.
+ * `npm run quickstart [-- --env local|docker] [--show server|agents|tasks]`: sets this machine up, runs bundled tasks and says whether everything is as
+ * it should be. `server`, the default, starts a rollout server, a mock engine and a small controller that asks for rollouts; `agents` runs terminus-2
+ * against a mock engine; `tasks` runs the agent that knows the answers. Runs on any Node since 16.
  */
 import { runOnSlipwayNode } from './setup/child.js';
 import { setUp } from './setup/main.js';
 
 const environments = ['local', 'docker'];
 /** The newest first: it is what runs without a flag. */
-const shows = ['agents', 'tasks'];
-const laterShows = ['server', 'collect'];
+const shows = ['server', 'agents', 'tasks'];
+const laterShows = ['collect'];
 
 const usage = `npm run quickstart -- [--env ${environments.join('|')}] [--show ${shows.join('|')}]`;
 

@@ -1,59 +1,10 @@
-/** `slipway engine` beside the run: started on a free port, ended when it is no longer needed. */
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { displayed, slipwayProgram } from './slipway-command.js';
-
-const signals = /** @type {const} */ (['SIGINT', 'SIGTERM']);
-const startLimitMs = 60_000;
-const stopLimitMs = 10_000;
+import { startInBackground } from './background-command.js';
 
 /**
+ * `slipway engine` beside the run.
+ *
  * @param {readonly string[]} flags
- * @returns {Promise<{ readonly url: string, readonly stop: () => Promise<void> }>}
  */
 export async function startMockEngine(flags) {
-  const argv = ['engine', '--port', '0', ...flags];
-  console.log(`$ slipway ${argv.map((word) => displayed(word)).join(' ')} &\n`);
-  const child = spawn(process.execPath, [slipwayProgram, ...argv], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    // Ctrl-C is the run's: the engine answers until the run has ended, then it is told.
-    detached: true,
-  });
-  const ended = new Promise((resolve) => child.once('close', resolve));
-  const force = () => child.kill('SIGKILL');
-  process.once('exit', force);
-  // Until it is told to stop it belongs to us: an interruption ends what runs against it, and then it is told.
-  let isReady = false;
-  const interrupted = () => void (isReady || process.exit(130));
-  for (const signal of signals) process.on(signal, interrupted);
-  const url = await new Promise((resolve, reject) => {
-    const late = setTimeout(() => {
-      force();
-      reject(new Error(`the engine was not ready after ${startLimitMs / 1000} s`));
-    }, startLimitMs);
-    const settle = () => clearTimeout(late);
-    child.once('error', reject);
-    void ended.then((code) => {
-      settle();
-      reject(new Error(`the engine exited with ${String(code)}; what it said is above`));
-    });
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const found = /http:\/\/[^\s"]+/.exec(line)?.[0];
-      if (found === undefined) return;
-      settle();
-      resolve(found.replace(/\/$/, ''));
-    });
-  });
-  isReady = true;
-  return {
-    url,
-    stop: async () => {
-      child.kill('SIGTERM');
-      const late = setTimeout(force, stopLimitMs);
-      await ended;
-      clearTimeout(late);
-      process.off('exit', force);
-      for (const signal of signals) process.off(signal, interrupted);
-    },
-  };
+  return await startInBackground(['engine', '--port', '0', ...flags]);
 }

@@ -1,4 +1,4 @@
-/** Must show: quickstart from a clean clone, both shows, local and docker; the packed package in an empty folder; a user without sudo. */
+/** Must show: quickstart from a clean clone, every show, local and docker; the packed package in an empty folder; a user without sudo. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -11,6 +11,8 @@ try {
   for (const flags of [
     [],
     ['--', '--env', 'docker'],
+    ['--', '--show', 'agents'],
+    ['--', '--show', 'agents', '--env', 'docker'],
     ['--', '--show', 'tasks'],
     ['--', '--show', 'tasks', '--env', 'docker'],
   ])

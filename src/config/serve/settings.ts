@@ -37,6 +37,7 @@ const listed = listOf(text as Kind<string>);
 const keyPlaces = listOf(secretPlace as Kind<string>);
 const port = whole(0, 65_535);
 const anyCount = whole(1);
+const optionalNumber = number(0.001) as Kind<number | null>;
 
 export const loopbackHosts: readonly unknown[] = ['127.0.0.1', '::1', 'localhost'];
 
@@ -62,12 +63,15 @@ export const settings = {
     kind: setting(text as Kind<string>, 'native', 'how rollouts are executed: native, local or null', { flag: 'backend' }),
     native: {
       agent: setting(text as Kind<string>, 'terminus-2', 'agent of every trial'),
-      model: setting(text as Kind<string>, 'openai/rollout', 'name of the model that the agent asks for'),
+      model: setting(text as Kind<string>, 'openai/osmosis-rollout', 'name of the model that the agent asks for: openai/NAME'),
       agentOptions: setting(table, {}, 'options of the agent'),
       environment: setting(text as Kind<string>, 'local', 'environment of every trial'),
       environmentOptions: setting(table, {}, 'options of the environment'),
       allowUnsandboxed: setting(flag, false, 'plain processes without isolation are allowed'),
       taskKey: setting(text as Kind<string>, 'harbor_task', 'key of the metadata that names the task'),
+      rewardKey: setting(text as Kind<string>, 'reward', 'channel of the verifier that is the reward'),
+      agentSetupTimeoutSec: setting(optionalNumber, null, 'longest set-up of the agent, in seconds (default: as for every trial)'),
+      removeSuccessfulTrials: setting(flag, true, 'trial folders of successful trials go when the archive has taken their files'),
     },
     local: {
       workflow: setting(moduleExport, null, 'the AgentWorkflow'),
