@@ -1,0 +1,105 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { AgentResolver } from '../../src/agents/agent.ts';
+import { LocalBackend } from '../../src/backends/local/local-backend.ts';
+import { NullBackend } from '../../src/backends/null/null-backend.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { never } from '../../src/core/linked-abort.ts';
+import { silentLogger } from '../../src/core/logger.ts';
+import { nativeBench } from '../backends/native/native-bench.ts';
+import { taskFolder } from '../fakes/task-folder.ts';
+import { answerTask } from '../trial/trial-bench.ts';
+import { backendSuite, type RolloutKind } from './backend-suite.ts';
+
+const limits = { maxConcurrent: 4, maxQueueDepth: 4 };
+const parts = { limits, clock: systemClock, logger: silentLogger };
+
+backendSuite({
+  name: 'null',
+  chargesQueueTime: false,
+  open: () => {
+    const backend = new NullBackend({}, parts);
+    const told: Readonly<Record<RolloutKind, object>> = {
+      succeeds: { reward: 0.5 },
+      fails: { fail: 'AGENT_FAILED' },
+      runs: { duration_ms: 3_600_000 },
+    };
+    return Promise.resolve({
+      backend,
+      metadata: (kind) => ({ null: told[kind] }),
+      [Symbol.asyncDispose]: () => backend.close(),
+    });
+  },
+});
+
+const userCode = path.join(import.meta.dirname, '../backends/local/user-code.ts');
+
+backendSuite({
+  name: 'local',
+  chargesQueueTime: true,
+  open: async () => {
+    const dataDir = await mkdtemp(path.join(tmpdir(), 'slipway-local-'));
+    const options = { workflow: `${userCode}:Workflow`, grader: `${userCode}:TestGrader` };
+    const backend = new LocalBackend(
+      { ...options, memory_mb: 64, workflow_config: { name: 'test' } },
+      { ...parts, dataDir, baseDir: dataDir },
+    );
+    await backend.start(never);
+    const acts: Readonly<Record<RolloutKind, string>> = {
+      succeeds: 'list',
+      fails: 'throws',
+      runs: 'sleeps',
+    };
+    return {
+      backend,
+      metadata: (kind) => ({ act: acts[kind] }),
+      [Symbol.asyncDispose]: async () => {
+        await backend.close();
+        await rm(dataDir, { recursive: true, force: true });
+      },
+    };
+  },
+});
+
+/** Does what the instruction of the task says. */
+const obedient: AgentResolver = () =>
+  Promise.resolve(() => ({
+    name: 'obedient',
+    version: '1',
+    capabilities: { resume: false, loadTrajectory: false, windows: false },
+    hostFiles: [],
+    hostOnlyVariables: [],
+    setup: () => Promise.resolve(),
+    run: async ({ environment, instruction }, signal) => {
+      if (instruction.startsWith('wait'))
+        await new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => reject(signal.reason as Error)),
+        );
+      await environment.exec({ command: 'mkdir -p /app && echo yes > /app/answer' }, signal);
+    },
+  }));
+
+backendSuite({
+  name: 'native',
+  chargesQueueTime: false,
+  open: async () => {
+    const bench = await nativeBench({ resolveAgent: obedient });
+    const broken = await taskFolder({ ...answerTask, 'tests/test.sh': '#!/bin/bash\nexit 0\n' });
+    const waiting = await taskFolder({ ...answerTask, 'instruction.md': 'wait\n' });
+    const dirs: Readonly<Record<RolloutKind, string>> = {
+      succeeds: bench.taskDir,
+      fails: broken.dir,
+      runs: waiting.dir,
+    };
+    return {
+      backend: bench.backend,
+      metadata: (kind) => ({ harbor_task: dirs[kind] }),
+      [Symbol.asyncDispose]: async () => {
+        await bench[Symbol.asyncDispose]();
+        await broken[Symbol.asyncDispose]();
+        await waiting[Symbol.asyncDispose]();
+      },
+    };
+  },
+});
