@@ -7,7 +7,6 @@ import type { LookupFunction } from 'node:net';
 import type { Clock } from '../core/clock.ts';
 import { attribute, messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Delivery, RolloutStore } from '../store/rollout-store.ts';
 import { readAcknowledgement } from '../wire/rollout/acknowledgement.ts';
 import { urlParts, type UrlPolicy } from '../wire/url-policy.ts';
@@ -69,7 +68,11 @@ interface Entry {
   nextAttemptAt: Date | null;
   isOnWire: boolean;
   isEnding: boolean;
-  readonly withdrawn: AbortController;
+  /** Ends its waiting. One for each: what thousands listen to is slow to listen to. */
+  readonly stop: AbortController;
+  /** Ends its attempt on the wire. */
+  readonly cut: AbortController;
+  isWithdrawn: boolean;
   readonly done: PromiseWithResolvers<undefined>;
 }
 
@@ -81,8 +84,7 @@ export class CallbackSender implements CallbackDelivery {
   readonly #order = new DeliveryOrder<Entry>();
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Set<(end: DeliveryEnd) => void>();
-  readonly #closing = new AbortController();
-  readonly #cutting = new AbortController();
+  #isClosing = false;
   #closed: Promise<void> | null = null;
 
   constructor(parts: CallbackSenderParts, options: CallbackSenderOptions = {}) {
@@ -94,7 +96,7 @@ export class CallbackSender implements CallbackDelivery {
   }
 
   enqueue(deliveries: readonly Delivery[]): void {
-    if (this.#closing.signal.aborted) return;
+    if (this.#isClosing) return;
     for (const delivery of deliveries) {
       const known = this.#entries.get(delivery.key);
       if (known !== undefined) {
@@ -112,16 +114,21 @@ export class CallbackSender implements CallbackDelivery {
   async settled(rolloutId: string): Promise<void> {
     const entries = this.#order.ofRollout(rolloutId);
     if (entries.length === 0) return;
-    using link = new LinkedAbort([this.#closing.signal]);
-    const timer = this.#parts.clock.sleep(settleMs, link.signal).catch(() => undefined);
+    const over = new AbortController();
+    const timer = this.#parts.clock.sleep(settleMs, over.signal).catch(() => undefined);
     const allDone = Promise.all(entries.map(({ done }) => done.promise));
     await Promise.race([allDone, timer, ...entries.map((entry) => this.#order.stalled(entry))]);
-    link.abort(new Error('settled'));
+    over.abort(new Error('settled'));
   }
 
   async withdraw(rolloutId: string): Promise<void> {
     const entries = this.#order.ofRollout(rolloutId);
-    for (const { withdrawn } of entries) withdrawn.abort(new Error('the rollout was cancelled'));
+    const reason = new Error('the rollout was cancelled');
+    for (const entry of entries) {
+      entry.isWithdrawn = true;
+      entry.stop.abort(reason);
+      entry.cut.abort(reason);
+    }
     await Promise.all(entries.map(({ done }) => done.promise));
   }
 
@@ -139,10 +146,12 @@ export class CallbackSender implements CallbackDelivery {
   }
 
   async close(signal: AbortSignal): Promise<void> {
-    const cut = (): void => this.#cutting.abort(signal.reason);
+    const cut = (): void => {
+      for (const entry of this.#entries.values()) entry.cut.abort(signal.reason);
+    };
+    this.#closed ??= this.#close();
     if (signal.aborted) cut();
     else signal.addEventListener('abort', cut, { once: true });
-    this.#closed ??= this.#close();
     try {
       await this.#closed;
     } finally {
@@ -151,30 +160,30 @@ export class CallbackSender implements CallbackDelivery {
   }
 
   async #close(): Promise<void> {
-    this.#closing.abort(new Error('the sender stops'));
+    this.#isClosing = true;
+    const reason = new Error('the sender stops');
+    for (const entry of this.#entries.values()) entry.stop.abort(reason);
     await Promise.all([...this.#entries.values()].map(({ done }) => done.promise));
     await this.#http.close();
   }
 
   /** The life of one delivery. Never rejects. */
   async #deliver(entry: Entry): Promise<void> {
-    using waiting = new LinkedAbort([entry.withdrawn.signal, this.#closing.signal]);
+    const { signal } = entry.stop;
     try {
-      await raceSignal(this.#order.turn(entry), waiting.signal);
+      await raceSignal(this.#order.turn(entry), signal);
       for (;;) {
-        const result = await this.#slots.run(entry.receiver, waiting.signal, () =>
-          this.#attempt(entry),
-        );
+        const result = await this.#slots.run(entry.receiver, signal, () => this.#attempt(entry));
         if (result.kind === 'taken') {
           await this.#taken(entry, result.text);
           return;
         }
         if (await this.#failed(entry, result)) return;
-        await this.#pause(entry, result.retryAfterMs, waiting.signal);
+        await this.#pause(entry, result.retryAfterMs);
       }
     } catch (error) {
-      if (entry.withdrawn.signal.aborted) this.#tell(entry, 'withdrawn');
-      else if (!waiting.signal.aborted) this.#complain(entry, 'stopped by a defect', error);
+      if (entry.isWithdrawn) this.#tell(entry, 'withdrawn');
+      else if (!signal.aborted) this.#complain(entry, 'stopped by a defect', error);
     } finally {
       this.#entries.delete(entry.delivery.key);
       this.#order.remove(entry);
@@ -183,16 +192,16 @@ export class CallbackSender implements CallbackDelivery {
   }
 
   async #attempt(entry: Entry): Promise<AttemptResult> {
-    using link = new LinkedAbort([entry.withdrawn.signal, this.#cutting.signal]);
+    const { signal } = entry.cut;
     entry.isOnWire = true;
     entry.nextAttemptAt = null;
     try {
       entry.body ??= await this.#bodyOf(entry.delivery);
-      const result = await this.#http.attempt({ ...entry.delivery, body: entry.body }, link.signal);
+      const result = await this.#http.attempt({ ...entry.delivery, body: entry.body }, signal);
       entry.attempts += 1;
       return result;
     } catch (error) {
-      link.signal.throwIfAborted();
+      signal.throwIfAborted();
       const attributed = attribute(error, 'CALLBACK_FAILED', 'callback', 'not sent');
       return { ...noAnswer, error: attributed };
     } finally {
@@ -228,7 +237,7 @@ export class CallbackSender implements CallbackDelivery {
     const { store, clock } = this.#parts;
     entry.failed += 1;
     entry.lastError = error.message;
-    entry.withdrawn.signal.throwIfAborted();
+    entry.cut.signal.throwIfAborted();
     const { attempts } = entry;
     const { key, createdAt } = entry.delivery;
     const isRoundOver = entry.failed >= firstRoundAttempts;
@@ -249,11 +258,11 @@ export class CallbackSender implements CallbackDelivery {
     return false;
   }
 
-  async #pause(entry: Entry, retryAfterMs: number | null, signal: AbortSignal): Promise<void> {
+  async #pause(entry: Entry, retryAfterMs: number | null): Promise<void> {
     const { clock } = this.#parts;
     const ms = pauseMs({ failed: entry.failed, retryAfterMs, random: this.#options.random() });
     entry.nextAttemptAt = new Date(clock.now().getTime() + ms);
-    await clock.sleep(ms, signal);
+    await clock.sleep(ms, entry.stop.signal);
   }
 
   /** What became of a delivery is written until it is: a full disk may find space. Given up at a shutdown; then it goes out again, with the same bytes. */
@@ -265,7 +274,7 @@ export class CallbackSender implements CallbackDelivery {
         return;
       } catch (error) {
         this.#complain(entry, 'the end of a delivery is not recorded', error);
-        await this.#parts.clock.sleep(storeRetryMs, this.#closing.signal);
+        await this.#parts.clock.sleep(storeRetryMs, entry.stop.signal);
       }
     }
   }
@@ -307,7 +316,9 @@ function entryOf({ body, ...delivery }: Delivery, since: Date): Entry {
     nextAttemptAt: null,
     isOnWire: false,
     isEnding: false,
-    withdrawn: new AbortController(),
+    stop: new AbortController(),
+    cut: new AbortController(),
+    isWithdrawn: false,
     done: Promise.withResolvers<undefined>(),
   };
 }
