@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { startEngineProcess } from './support/engine-process.ts';
+import { startServeProcess } from './support/serve-process.ts';
 
 const execute = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '..');
@@ -66,6 +67,7 @@ describe('the npm package', { timeout: 300_000 }, () => {
       'scripts/setup/main.js',
       'assets/vocabulary/tokenizer.json',
       'examples/policies/terminus-quickstart.js',
+      'examples/controller.js',
       'README.md',
       'LICENSE',
     ]) {
@@ -115,5 +117,28 @@ describe('the npm package', { timeout: 300_000 }, () => {
       choices: { message: { content: string } }[];
     };
     assert.ok(choices[0]?.message.content);
+  });
+
+  it('serves rollouts, durably, to a controller that is written with it', async () => {
+    const installed = path.join(app, 'node_modules', 'slipway');
+    const state = path.join(dir, 'state');
+    await mkdir(state);
+    await using server = await startServeProcess(['--backend', 'null'], {
+      stateDir: state,
+      program: [path.join(installed, 'bin/slipway.js'), 'serve'],
+    });
+    const controller = path.join(app, 'controller.mjs');
+    await copyFile(path.join(installed, 'examples/controller.js'), controller);
+    const argv = [controller, '--server', server.url, '--rollouts', '3', 'anything'];
+    const { stdout } = await execute(process.execPath, argv, { cwd: app });
+    const results = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { status: string; reward: number });
+    assert.deepEqual(
+      results.map(({ status, reward }) => [status, reward]),
+      [1, 2, 3].map(() => ['success', 1]),
+    );
+    assert.ok(existsSync(path.join(state, 'server', 'store.sqlite')));
   });
 });
