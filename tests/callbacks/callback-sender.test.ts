@@ -8,6 +8,11 @@ const report = { model_name: 'm', samples: { main: { llm_call_metrics: [{ logpro
 
 const times = (count: number, answer: Answer): Answer[] => Array<Answer>(count).fill(answer);
 
+/** Whose callbacks came, in order. */
+function idsOf({ posts }: Receiver): readonly string[] {
+  return posts.map(({ body }) => (JSON.parse(body) as { readonly rollout_id: string }).rollout_id);
+}
+
 describe('the sender of callbacks', () => {
   test('posts the bytes of the store with bearer, key and content type, and records that they were taken', async () => {
     await using receiver = await Receiver.start();
@@ -217,10 +222,48 @@ describe('the sender of callbacks', () => {
     for (const id of ids) await outbox.send(id, { completion: receiver.url('/all') });
     await outbox.pass(500);
     await outbox.ended(20);
-    const seen = receiver.posts.map(
-      ({ body }) => (JSON.parse(body) as { rollout_id: string }).rollout_id,
-    );
-    assert.deepEqual(seen, ['r0', ...ids]);
+    assert.deepEqual(idsOf(receiver), ['r0', ...ids]);
+  });
+
+  for (const [status, seen] of [
+    [503, ['r0', 'r0', 'r0', 'r0', 'r0', 'r0', 'r1']],
+    [500, ['r0', 'r0', 'r0', 'r0', 'r0', 'r1', 'r0']],
+  ] as const)
+    test(`at one URL, who got ${status} all round ${status === 500 ? 'steps aside' : 'holds the others'}`, async () => {
+      await using receiver = await Receiver.start();
+      await using outbox = new Outbox();
+      receiver.script.set('/all', times(5, { status }));
+      for (const id of ['r0', 'r1']) await outbox.send(id, { completion: receiver.url('/all') });
+      const settled = outbox.sender.settled('r1');
+      for (const ms of [500, 1_000, 2_000, 4_000]) await outbox.pass(ms);
+      await settled;
+      await outbox.pass(15_000);
+      await outbox.ended(2);
+      assert.deepEqual(idsOf(receiver), seen);
+    });
+
+  test('a dead letter that is replayed in the same moment goes out', async () => {
+    await using receiver = await Receiver.start();
+    await using outbox = new Outbox();
+    receiver.script.set('/c', [{ status: 410 }]);
+    const deliveries = await outbox.commit('r', { completion: receiver.url('/c') });
+    const stop = outbox.sender.onEnd(() => {
+      stop();
+      outbox.sender.enqueue(deliveries);
+    });
+    outbox.sender.enqueue(deliveries);
+    await outbox.ended(2);
+    assert.deepEqual(receiver.paths(), ['/c', '/c']);
+  });
+
+  test('what is under way already is not sent twice', async () => {
+    await using receiver = await Receiver.start();
+    await using outbox = new Outbox();
+    const deliveries = await outbox.commit('r', { completion: receiver.url('/c') });
+    outbox.sender.enqueue([...deliveries, ...deliveries]);
+    await outbox.sender.settled('r');
+    await outbox.sender.close(never);
+    assert.deepEqual(receiver.paths(), ['/c']);
   });
 
   test('a silent receiver with many rollouts does not hold up another', async () => {
