@@ -28,16 +28,18 @@ describe('a server that is killed', () => {
       ...{ kills: 1, live: 12, seed: 3, kinds: ['callback'] },
       isOutboxOff: true,
     });
-    assert.match(report.problems.join('\n'), /no end \(its server says (success|failure)\)/);
+    assert.match(
+      report.problems.join('\n'),
+      /no end \(its server says (success|failure)\)|no completion/,
+    );
   });
 });
 
 const body = (reward: number | null, status = 'success'): string =>
   JSON.stringify({ status, sample: { reward } });
 const seen = (channel: SeenCallback['channel'], text: string, key = `${channel}-key`) => ({
-  channel,
-  key,
-  text,
+  ...{ channel, key, text },
+  isTaken: true,
 });
 const completion = seen('completion', '{"status":"success"}');
 const sound: RolloutEvidence = {
@@ -65,6 +67,11 @@ describe('the judge of killed servers', () => {
       'a second key',
       { ...sound, callbacks: [...sound.callbacks, seen('grader', body(0.5), 'other')] },
       /two grader keys/,
+    ],
+    [
+      'a completion that was never taken',
+      { ...sound, callbacks: [{ ...completion, isTaken: false }, seen('grader', body(0.5))] },
+      /no completion/,
     ],
     ['a second commit', { ...sound, commits: 2 }, /2 ends were committed/],
     ['no commit', { ...sound, commits: 0 }, /without a committed grade/],

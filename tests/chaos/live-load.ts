@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListenerFault, ReceivedCallback } from '../../src/callbacks/callback-listener.ts';
 import { RolloutController } from '../../src/callbacks/rollout-controller.ts';
-import type { RolloutEvidence } from './rollout-evidence.ts';
+import type { RolloutEvidence, SeenCallback } from './rollout-evidence.ts';
 
 export interface LiveLoadOptions {
   readonly serverUrl: () => string;
@@ -24,6 +24,7 @@ interface Planned {
   readonly aborted: AbortController;
   commits: number;
   callbacksAtCancel: number;
+  readonly callbacks: SeenCallback[];
   end: RolloutEvidence['end'];
 }
 
@@ -31,6 +32,13 @@ interface Planned {
 const refusedShare = 0.04;
 const lostShare = 0.04;
 const cancelledShare = 1 / 8;
+/** Deaths of the server while it sends a callback, one after the other. */
+const callbackMoments = [
+  { channel: 'grader', isTaken: false },
+  { channel: 'completion', isTaken: true },
+  { channel: 'grader', isTaken: true },
+  { channel: 'completion', isTaken: false },
+] as const;
 
 export class LiveLoad implements AsyncDisposable {
   readonly #options: LiveLoadOptions;
@@ -40,6 +48,7 @@ export class LiveLoad implements AsyncDisposable {
   readonly #workers: Promise<void>[] = [];
   #isStopping = false;
   #callbacksUntil: { left: number; readonly act: () => void } | null = null;
+  #killsAtCallback = 0;
   #onCancel: (() => void) | null = null;
 
   constructor(options: LiveLoadOptions) {
@@ -70,7 +79,7 @@ export class LiveLoad implements AsyncDisposable {
     while (this.live < this.#options.live) await delay(5);
   }
 
-  /** Acts when so many more callbacks have come, before the last of them is answered. */
+  /** Acts when so many more callbacks have come, and before another one is answered; every other time it was taken all the same. */
   async atCallback(count: number, act: () => void): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     this.#callbacksUntil = {
@@ -117,7 +126,7 @@ export class LiveLoad implements AsyncDisposable {
         reward,
         isCancelled: random() < cancelledShare,
         aborted: new AbortController(),
-        ...{ commits: 0, callbacksAtCancel: 0, end: 'open' },
+        ...{ commits: 0, callbacksAtCancel: 0, callbacks: [], end: 'open' },
       };
       this.#rollouts.set(plan.id, plan);
       this.#open.add(plan.id);
@@ -155,7 +164,7 @@ export class LiveLoad implements AsyncDisposable {
         const status = isCancelled ? 'cancelled' : (await this.#status(plan.id)).status;
         if (status === 'success' || status === 'failure') return;
         if (status !== 'cancelled') continue;
-        plan.callbacksAtCancel = this.#controller.received(plan.id).length;
+        plan.callbacksAtCancel = plan.callbacks.length;
         plan.end = 'cancelled';
         plan.aborted.abort(new Error('cancelled'));
       } catch {
@@ -164,17 +173,28 @@ export class LiveLoad implements AsyncDisposable {
     }
   }
 
-  #received({ rolloutId }: ReceivedCallback): ListenerFault | undefined {
+  #received({ rolloutId, channel, key, text }: ReceivedCallback): ListenerFault | undefined {
+    const plan = this.#rollouts.get(rolloutId);
+    if (plan === undefined) return { status: 404 };
+    const fault = this.#fault(plan, channel);
+    const isTaken = fault === undefined || fault.isTaken === true;
+    plan.callbacks.push({ channel, key, text, isTaken });
+    return fault;
+  }
+
+  #fault(plan: Planned, channel: SeenCallback['channel']): ListenerFault | undefined {
     const until = this.#callbacksUntil;
     if (until !== null) {
       until.left -= 1;
-      if (until.left < 0) {
+      const isFirst = plan.callbacks.every((callback) => callback.channel !== channel);
+      const moment = callbackMoments[this.#killsAtCallback % callbackMoments.length];
+      if (until.left < 0 && isFirst && !plan.isCancelled && channel === moment?.channel) {
         this.#callbacksUntil = null;
         until.act();
-        return { status: null, isTaken: this.#options.random() < 0.5 };
+        this.#killsAtCallback += 1;
+        return { status: null, isTaken: moment.isTaken };
       }
     }
-    if (this.#rollouts.get(rolloutId) === undefined) return undefined;
     const chance = this.#options.random();
     if (chance < refusedShare) return { status: 503 };
     return chance < refusedShare + lostShare ? { status: null, isTaken: true } : undefined;
@@ -201,8 +221,7 @@ export class LiveLoad implements AsyncDisposable {
 
   async #evidenceOf(plan: Planned): Promise<RolloutEvidence> {
     const { status, reward: statusReward } = await this.#status(plan.id);
-    const { id, reward, end, commits, callbacksAtCancel } = plan;
-    const callbacks = this.#controller.received(id);
+    const { id, reward, end, commits, callbacks, callbacksAtCancel } = plan;
     return { id, reward, end, commits, callbacks, callbacksAtCancel, status, statusReward };
   }
 }

@@ -5,6 +5,8 @@ export interface SeenCallback {
   readonly channel: CallbackChannel;
   readonly key: string | null;
   readonly text: string;
+  /** False: its receiver was in trouble, or its sender died. */
+  readonly isTaken: boolean;
 }
 
 export interface RolloutEvidence {
@@ -63,7 +65,8 @@ function ofEnded({
   status,
   statusReward,
 }: RolloutEvidence): readonly string[] {
-  const last = callbacks.findLast(({ channel }) => channel === 'grader');
+  const taken = callbacks.filter(({ isTaken }) => isTaken);
+  const last = taken.findLast(({ channel }) => channel === 'grader');
   if (last === undefined || commits !== 1) return ['ended without a committed grade'];
   const body = JSON.parse(last.text) as {
     readonly status: string;
@@ -71,8 +74,8 @@ function ofEnded({
   };
   const told = body.sample?.reward ?? null;
   return [
-    ...(callbacks.some(({ channel }) => channel === 'completion') ? [] : ['no completion']),
-    ...(callbacks[0]?.channel === 'completion' ? [] : ['the grade came before the completion']),
+    ...(taken.some(({ channel }) => channel === 'completion') ? [] : ['no completion']),
+    ...(taken[0]?.channel === 'completion' ? [] : ['the grade came before the completion']),
     ...(told === (body.status === 'success' ? reward : null) ? [] : [`a reward of ${told}`]),
     ...(status === body.status && statusReward === told
       ? []

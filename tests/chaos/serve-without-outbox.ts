@@ -10,7 +10,7 @@ const command = addServeOptions(new Command().option('--json'));
 command.parse(process.argv);
 const ports = await composeApp(process.env, process.cwd());
 const config = await readServeConfig(serveFlags(command), ports.machine);
-const { controlUrl, dataUrl, recovered } = await startServer(config, {
+const server = await startServer(config, {
   ports,
   signal: never,
   replace: {
@@ -25,4 +25,6 @@ const { controlUrl, dataUrl, recovered } = await startServer(config, {
       }),
   },
 });
+const { controlUrl, dataUrl, recovered } = server;
+process.once('SIGTERM', () => void server.stop(never));
 console.log(JSON.stringify({ url: controlUrl, data_url: dataUrl, recovered }));

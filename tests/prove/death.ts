@@ -50,10 +50,11 @@ if (recoveryMs > recoveryLimitMs) failures.push(`recovery took ${recoveryMs.toFi
 if (states['failure'] !== many / 100) failures.push('begun rollouts did not end as failures');
 
 const control = await killServer({ kills: 5, live: 32, seed, isOutboxOff: true });
+const missed = control.problems.filter((problem) => /: no (end|completion)/.test(problem));
 console.log(
-  `control, without the outbox: ${control.problems.length} problems, as ${control.problems[0] ?? 'NONE'}`,
+  `control, without the outbox: ${missed.length} ends or completions missed, as ${missed[0] ?? 'NONE'}`,
 );
-if (control.problems.length === 0) failures.push('the control found nothing');
+if (missed.length === 0) failures.push('the control found nothing');
 
 console.log(
   failures.length === 0
