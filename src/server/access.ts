@@ -24,8 +24,7 @@ export class Access {
   }
 
   /** Takes the key out of an address before anything else sees it. */
-  rewriteUrl(raw: IncomingMessage): string {
-    const url = raw.url ?? '/';
+  rewriteUrl(url: string, raw: IncomingMessage): string {
     const [, key, rest = ''] = /^\/k\/([^/?]+)(.*)$/s.exec(url) ?? [];
     if (key === undefined) return url;
     this.#keysInPaths.set(raw, decoded(key));

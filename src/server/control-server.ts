@@ -19,7 +19,7 @@ export function buildControlServer(parts: ControlServerParts): FastifyInstance {
   const access = new Access(parts.keys, parts.allowFrom);
   const app = buildHttpApp({
     ...{ limits, logger, methodsOf },
-    rewriteUrl: (raw) => access.rewriteUrl(raw),
+    rewriteUrl: (url, raw) => access.rewriteUrl(url, raw),
   });
   const routing: Routing = { app, access, parts };
   addRolloutRoutes(routing);

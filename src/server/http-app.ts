@@ -8,8 +8,8 @@ import { Refusal, refusalOf } from './refusal.ts';
 export interface HttpAppOptions {
   readonly limits: ServerLimits;
   readonly logger: Logger;
-  /** Where a request goes, from its address as it came. */
-  readonly rewriteUrl?: (raw: IncomingMessage) => string;
+  /** Where a request goes: `url` is a path and query. */
+  readonly rewriteUrl?: (url: string, raw: IncomingMessage) => string;
   /** Methods that a path has, for 405; empty = there is no such path. */
   readonly methodsOf: (path: string) => readonly string[];
 }
@@ -52,7 +52,10 @@ export function buildHttpApp(options: HttpAppOptions): FastifyInstance {
         `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
       );
     },
-    ...(rewriteUrl === undefined ? {} : { rewriteUrl }),
+    rewriteUrl(raw) {
+      const url = pathOf(raw.url ?? '/');
+      return rewriteUrl?.(url, raw) ?? url;
+    },
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -71,6 +74,12 @@ export function buildHttpApp(options: HttpAppOptions): FastifyInstance {
     done();
   });
   return app;
+}
+
+/** Clients that believe to speak to a proxy send the whole address. */
+function pathOf(url: string): string {
+  const path = /^https?:\/\/[^/?]*(.*)$/is.exec(url)?.[1] ?? url;
+  return path === '' ? '/' : path;
 }
 
 function lineOf(code: string): readonly [status: number, reason: string] {

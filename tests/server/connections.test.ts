@@ -6,7 +6,7 @@ import { silentLogger } from '../../src/core/logger.ts';
 import { buildDataServer } from '../../src/server/data-server.ts';
 import { defaultServerLimits } from '../../src/server/ports.ts';
 import { FakeRolloutService } from '../fakes/fake-rollout-service.ts';
-import { Serving } from './serving.ts';
+import { controlKey, Serving, threeKeys } from './serving.ts';
 
 const generous = 30_000;
 
@@ -66,6 +66,23 @@ describe('a connection', () => {
     const answer = await answerTo(port, (socket) => void socket.write(head));
     assert.match(answer, /^HTTP\/1\.1 413 /);
     assert.match(answer, /BODY_TOO_LARGE/);
+  });
+});
+
+describe('a request with a whole address', () => {
+  it('goes where its path says, with the key that stands in it', async () => {
+    await using serving = new Serving({ keys: threeKeys });
+    const port = await portOf(serving);
+    for (const [target, status] of [
+      ['http://elsewhere:1/health', 200],
+      [`http://elsewhere:1/k/${controlKey}/api/v1/rollouts`, 200],
+      ['http://elsewhere:1/k/wrong/api/v1/rollouts', 401],
+      ['http://elsewhere:1', 404],
+    ] as const) {
+      const head = `GET ${target} HTTP/1.1\r\nHost: elsewhere:1\r\nConnection: close\r\n\r\n`;
+      const answer = await answerTo(port, (socket) => void socket.write(head));
+      assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), target);
+    }
   });
 });
 

@@ -1,0 +1,20 @@
+/** The security suite against a real server, at a size for every run: `npm run prove -- security` is the whole. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { attackServer } from '../chaos/security/suite.ts';
+
+test(
+  'a server holds against whoever has one of its keys, or none',
+  { timeout: 240_000 },
+  async () => {
+    const report = await attackServer({ held: 4, attempts: 56 });
+    const failed = report.checks.filter(({ problems }) => problems.length > 0);
+    assert.deepEqual(failed, []);
+    assert.ok(report.refusedAfterMs.length === 4);
+    // The suite finds what is there to be found.
+    assert.deepEqual(
+      report.controls.filter(({ isFound }) => !isFound),
+      [],
+    );
+  },
+);
