@@ -29,7 +29,7 @@ import { Telemetry } from '../telemetry/telemetry.ts';
 import { UrlPolicy } from '../wire/url-policy.ts';
 import type { AppPorts } from './ports.ts';
 import { cleanDeadRuns } from './serve/clean-dead-runs.ts';
-import { diskFactsOf } from './serve/disk-facts.ts';
+import { DiskWatch } from './serve/disk-watch.ts';
 import { loadOf, openLoadEngine } from './serve/engine-load.ts';
 import { watchFiles } from './serve/file-watch.ts';
 import { callerKeys, keyFiles, keySources, logFileOf } from './serve/key-sources.ts';
@@ -111,6 +111,20 @@ export async function startServer(
   });
   scope.defer(() => opened.close());
   const store = replace.store?.(opened) ?? opened;
+
+  // The folder is ours from here on: what a life before left is removed beside everything else, and nobody waits for it.
+  const life = new AbortController();
+  const disk = new DiskWatch(dataDir, config.limits.diskFloorBytes);
+  const looksForLabels = config.backend.kind === 'native';
+  const background = [
+    cleanDeadRuns({ looksForLabels, signal: life.signal, logger: log }, ports),
+    disk.watch({ clock, signal: life.signal }),
+  ];
+  scope.defer(async () => {
+    life.abort(stopped());
+    await Promise.all(background);
+  });
+
   const archive = new FileRolloutArchive({ dir: join(dataDir, 'archive'), logger: log });
   let dataUrl = '';
   const relay = new ChatRelay({
@@ -137,6 +151,7 @@ export async function startServer(
     ...{ store, backend, gateway: relay, callbacks, archive, clock, logger: log },
     observers: [telemetry],
     engineLoad: loadEngine === null ? null : loadOf(loadEngine.engine),
+    hasRoom: () => disk.hasRoom,
     maskSecrets: (secrets) => mask.add(secrets),
   });
   telemetry.readAdmission(() => scheduler.admission());
@@ -148,13 +163,13 @@ export async function startServer(
     mountGateway: (app) => registerGateway(app, relay),
   });
   scope.defer(() => closeServer(data));
-  const disk = diskFactsOf(dataDir, config.limits.diskFloorBytes);
   const control = buildControlServer({
     ...{ ...common, limits, keys, allowFrom, clock, version },
     files: archive,
     metrics: telemetry,
     doctor: new HangFinder({
-      ...{ service: scheduler, delivery: callbacks, backend, disk, clock },
+      ...{ service: scheduler, delivery: callbacks, backend, clock },
+      disk: () => disk.look(),
     }),
     addresses: policy,
   });
@@ -170,35 +185,17 @@ export async function startServer(
     'listen.port',
   );
 
-  const background = new AbortController();
   const reload = async (): Promise<void> => {
     log.reopen();
     await keys.reload();
     mask.add(await callerKeys(config, sources));
     log.log('info', 'keys were read again');
   };
-  const running = [
-    cleanDeadRuns(
-      {
-        looksForLabels: config.backend.kind === 'native',
-        signal: background.signal,
-        logger: log,
-      },
-      ports,
-    ),
-    watchFiles(
-      keyFiles(config),
-      () =>
-        reload().catch((error: unknown) =>
-          log.log('error', 'keys were not read again', { cause: messageOf(error) }),
-        ),
-      { clock, signal: background.signal },
-    ),
-  ];
-  scope.defer(async () => {
-    background.abort(stopped());
-    await Promise.all(running);
-  });
+  const reloadIfPossible = (): Promise<void> =>
+    reload().catch((error: unknown) => {
+      log.log('error', 'keys were not read again', { cause: messageOf(error) });
+    });
+  background.push(watchFiles(keyFiles(config), reloadIfPossible, { clock, signal: life.signal }));
 
   const { recovered } = await scheduler.start().catch(async (error: unknown) => {
     await scheduler.stop({ drainMs: 0, hurry: never, abortMs, force: never });

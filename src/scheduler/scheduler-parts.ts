@@ -34,6 +34,8 @@ export interface SchedulerParts {
   readonly observers: readonly RolloutObserver[];
   /** What the engine is under, for the cap that follows it; null = no such cap. */
   readonly engineLoad: ((signal: AbortSignal) => Promise<EngineLoad>) | null;
+  /** Whether the disk has room for what new rollouts leave; asked for every submission. Absent = as long as the store takes them. */
+  readonly hasRoom?: () => boolean;
   /** Hears the secrets of a rollout while it is executed, before anything can log them; what it answers ends that. */
   readonly maskSecrets?: (secrets: readonly string[]) => () => void;
 }

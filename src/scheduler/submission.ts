@@ -18,7 +18,8 @@ type Refusal = Extract<SubmitAnswer, { kind: 'refused' | 'stopping' }>;
 const restartS = 5;
 const diskFullS = 10;
 
-const refusalCodes: Readonly<Record<'full' | 'paused' | 'stopping', ErrorCode>> = {
+const refusalCodes: Readonly<Record<'full' | 'paused' | 'stopping' | 'disk-full', ErrorCode>> = {
+  'disk-full': 'DISK_FULL',
   full: 'QUEUE_FULL',
   paused: 'ADMISSION_PAUSED',
   stopping: 'SERVER_STOPPING',
@@ -136,6 +137,10 @@ function refusalOf(tenant: string, core: SchedulerCore): Refusal | null {
   if (core.stopping.aborted) {
     note('stopping', tenant, core);
     return { kind: 'stopping', retryAfterS: restartS };
+  }
+  if (core.parts.hasRoom?.() === false) {
+    note('disk-full', tenant, core);
+    return refused('disk-full', 'the disk of the server is nearly full', diskFullS);
   }
   if (pause.mayAdmit(queue.counts().queued)) return null;
   note('paused', tenant, core);

@@ -134,6 +134,20 @@ describe('the composed server', { timeout: 120_000 }, () => {
     for (const name of ['old', 'new', 'fixed']) assert.ok(!log.includes(key(name)), name);
   });
 
+  it('accepts nothing new while the disk has less room than it is to keep free, and says so', async () => {
+    await using fixture = await ServeFixture.create();
+    const { controlUrl } = await fixture.start({ '--limits-disk-floor-bytes': `${10 ** 15}` });
+    await until(async () => {
+      const answer = await post(controlUrl, nullRollout('much'));
+      if (answer.status === 202) return false;
+      assert.equal(answer.status, 429);
+      assert.match(await answer.text(), /disk/);
+      return true;
+    });
+    const doctor = await (await fetch(`${controlUrl}/api/v1/doctor`)).json();
+    assert.match(JSON.stringify(doctor), /"kind":"disk-full","owner":"operator"/);
+  });
+
   it('refuses with 503 while it stops, and hurries when it is told to', async () => {
     await using fixture = await ServeFixture.create();
     const server = await fixture.start({ '--drain-sec': '3600' });

@@ -101,7 +101,7 @@ export const settings = {
     maxAgeMs: setting(seconds(1), 86_400_000, 'a callback that nobody takes becomes a dead letter after this', { key: 'max_age_sec' }),
   },
   limits: {
-    diskFloorBytes: setting(whole(0), 64 * 1024 * 1024, 'free space of the data folder under which nothing moves for want of disk'),
+    diskFloorBytes: setting(whole(0), 64 * 1024 * 1024, 'no rollout is accepted while the disk of the data folder has less free space'),
     bodyBytes: setting(whole(1024), 16 * 1024 * 1024, 'largest body of a request to the control listener'),
   },
   retention: {
