@@ -18,6 +18,7 @@ import { BareGroups } from './server/bare.ts';
 import type { LoadResult } from './server/load.ts';
 import { ListeningProcess, load } from './server/processes.ts';
 import { rolloutBody } from './server/rollout-body.ts';
+import { telemetryMicrosPerLife } from './server/telemetry-cost.ts';
 
 const rounds = 3;
 const concurrency = 64;
@@ -96,13 +97,12 @@ async function measureAccepts(): Promise<void> {
     await overHttp(target, { count: 500, concurrency });
     latencies[kind]?.push(await overHttp(target, { count: 500, concurrency: 1 }));
     // A scrape begins a new window.
-    if (kind === 'ours') await target.metric('slipway_event_loop_lag_seconds{quantile="p99"}');
+    if (kind === 'ours') await target.lagP99Ms();
     const { seconds } = await load({
       ...{ url: target.url, durationMs: hourMs, callbackUrl: null },
       ...{ prefix: 'many', count: accepts, concurrency },
     });
-    if (kind === 'ours')
-      lags.push(1_000 * (await target.metric('slipway_event_loop_lag_seconds{quantile="p99"}')));
+    if (kind === 'ours') lags.push(await target.lagP99Ms());
     return accepts / seconds;
   };
   const results = await interleaved(rounds, {
@@ -154,12 +154,14 @@ async function measureAccepts(): Promise<void> {
 async function measureLives(): Promise<void> {
   const rates: number[] = [];
   const lags: number[] = [];
+  const costs: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     await using receiver = await ListeningProcess.part('receiver');
     await using server = await ListeningProcess.server(
       ...([newPath(), '--max-concurrent', '64', '--max-queue-depth', '1000000'] as const),
     );
     const begin = performance.now();
+    const cpuBefore = await server.metric('process_cpu_seconds_total');
     await load({
       ...{ url: server.url, prefix: 'life', count: lives, concurrency: 32 },
       ...{ durationMs: 0, callbackUrl: receiver.url },
@@ -168,12 +170,20 @@ async function measureLives(): Promise<void> {
       Number(await (await fetch(`${receiver.url}/count`)).text());
     while ((await graded()) < lives) await delay(50);
     rates.push((1_000 * lives) / (performance.now() - begin));
-    lags.push(1_000 * (await server.metric('slipway_event_loop_lag_seconds{quantile="p99"}')));
+    const cpu = (await server.metric('process_cpu_seconds_total')) - cpuBefore;
+    costs.push((1e6 * cpu) / lives);
+    lags.push(await server.lagP99Ms());
   }
   figures.push(
     { name: 'whole lives, callbacks delivered', value: median(rates), unit: '/s' },
     { name: 'event-loop lag p99 meanwhile', value: median(lags), unit: 'ms' },
+    { name: 'processor time per life', value: median(costs), unit: 'µs' },
   );
+  const telemetry = await telemetryMicrosPerLife(20_000);
+  goals.push({
+    name: 'share of metrics in the processor time of a life',
+    ...{ measured: (100 * telemetry) / median(costs), limit: 3, direction: 'at most', unit: '%' },
+  });
 }
 
 async function measureMemory(): Promise<void> {

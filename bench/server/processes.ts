@@ -51,6 +51,11 @@ export class ListeningProcess implements AsyncDisposable {
     return Number(line?.slice(name.length + 1) ?? Number.NaN);
   }
 
+  /** Of the window that ends now. */
+  async lagP99Ms(): Promise<number> {
+    return 1_000 * (await this.metric('slipway_event_loop_lag_seconds{quantile="p99"}'));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#child.exitCode !== null) return;
     const ended = once(this.#child, 'exit');

@@ -1,9 +1,9 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, type Histogram } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
 
 const resolutionMs = 10;
 const quantiles = { p50: 50, p90: 90, p99: 99, max: 100 } as const;
-/** Shorter than this apart, scrapes of several readers see the same window. */
+/** A scrape that comes sooner after another one sees its window too: several readers do not take the worst from each other. */
 const windowMs = 5_000;
 
 /** Event-loop lag since the last window, processor time, memory. What it answers ends the measuring. */
@@ -11,6 +11,7 @@ export function addProcessMetrics(registry: Registry): () => void {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
   let windowFrom = performance.now();
+  let before: Readonly<Record<string, number>> = {};
   const registers = [registry];
   const lag: Gauge = new Gauge({
     name: 'slipway_event_loop_lag_seconds',
@@ -18,13 +19,18 @@ export function addProcessMetrics(registry: Registry): () => void {
     labelNames: ['quantile'],
     registers,
     collect: () => {
-      for (const [quantile, percent] of Object.entries(quantiles)) {
-        // The histogram counts the interval of its own timer too.
-        const lateMs = delay.count === 0 ? 0 : delay.percentile(percent) / 1e6 - resolutionMs;
-        lag.set({ quantile }, Math.max(0, lateMs) / 1_000);
-      }
-      if (performance.now() - windowFrom < windowMs) return;
+      const now = Object.fromEntries(
+        Object.entries(quantiles).map(([quantile, percent]) => [
+          quantile,
+          lateSeconds(delay, percent),
+        ]),
+      );
+      const isWhole = performance.now() - windowFrom >= windowMs;
+      for (const [quantile, late] of Object.entries(now))
+        lag.set({ quantile }, isWhole ? late : Math.max(late, before[quantile] ?? 0));
+      if (!isWhole) return;
       windowFrom = performance.now();
+      before = now;
       delay.reset();
     },
   });
@@ -42,6 +48,12 @@ export function addProcessMetrics(registry: Registry): () => void {
     });
   }
   return () => delay.disable();
+}
+
+function lateSeconds(delay: Histogram, percent: number): number {
+  if (delay.count === 0) return 0;
+  // The histogram counts the interval of its own timer too.
+  return Math.max(0, delay.percentile(percent) / 1e6 - resolutionMs) / 1_000;
 }
 
 function cpuSeconds(): number {
