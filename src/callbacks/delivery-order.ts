@@ -45,7 +45,7 @@ export class DeliveryOrder<T extends Ordered> {
     await this.#places.get(item)?.turn.promise;
   }
 
-  /** Resolves when no success is in sight, or it was removed. */
+  /** Resolves when no success is in sight; never for one that is removed before. */
   async stalled(item: T): Promise<void> {
     await this.#places.get(item)?.stalled.promise;
   }
@@ -73,7 +73,6 @@ export class DeliveryOrder<T extends Ordered> {
     take(this.#byUrl, item.url, place);
     take(this.#byRollout, item.rolloutId, place);
     place.turn.resolve(undefined);
-    place.stalled.resolve(undefined);
     this.#giveFirstTurn(item.url);
     this.#giveTurnsOf(item.rolloutId);
   }

@@ -204,6 +204,21 @@ describe('the sender of callbacks', () => {
     assert.deepEqual(receiver.paths(), ['/c', '/c', '/c', '/g']);
   });
 
+  test('a rollout is settled when both of its callbacks are', async () => {
+    await using receiver = await Receiver.start();
+    await using outbox = new Outbox();
+    receiver.script.set('/g', [{ status: 503 }]);
+    await outbox.send('r', { completion: receiver.url('/c'), grader: receiver.url('/g') });
+    let isSettled = false;
+    const settled = outbox.sender.settled('r').then(() => (isSettled = true));
+    await outbox.ended(1);
+    await until('the grader is refused', () => outbox.clock.pauses.includes(500));
+    assert.equal(isSettled, false);
+    outbox.clock.advance(500);
+    await settled;
+    assert.equal((await outbox.delivery('r', 'grader')).state, 'delivered');
+  });
+
   test('the grader does not wait for more than the first round of a completion', async () => {
     await using receiver = await Receiver.start();
     await using outbox = new Outbox();

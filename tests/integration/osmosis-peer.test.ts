@@ -9,6 +9,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { osmosisPeerRecord, osmosisVersion } from '../../scripts/setup/osmosis-peer.js';
 import { OsmosisPeer, type PeerAnswer, type PeerRollout } from '../support/osmosis-peer.ts';
+import { until } from '../support/until.ts';
 import { startServeProcess, type ServeProcess } from '../support/serve-process.ts';
 
 const rollout = (id: string, does: Readonly<Record<string, unknown>>): PeerRollout => ({
@@ -179,6 +180,22 @@ describe('driven by osmosis-ai', { timeout: 300_000 }, () => {
       ['success'],
     );
     assert.equal(commits.length, 1);
+  });
+
+  test('what it reports about its model calls is kept with the trajectory', async () => {
+    const call = { prompt_tokens: 7, completion_token_ids: [5, 6], logprobs: [-0.5, -0.25] };
+    const samples = { any: { llm_call_metrics: [call] } };
+    await peer.run({
+      server: server.url,
+      rollouts: [rollout('reported', {})],
+      acknowledgment: { ok: true, trajectory: { model_name: 'the-model', samples } },
+    });
+    const file = `${server.url}/api/v1/rollouts/reported/files/trajectory.json`;
+    await until('the report is in the archive', async () => {
+      const answer = await fetch(file);
+      const text = answer.status === 200 ? await answer.text() : '';
+      return text.includes('the-model') && text.includes('-0.25');
+    });
   });
 
   test('an id that was used for something else is refused, which it takes for a protocol error', async () => {
