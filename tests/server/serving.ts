@@ -10,6 +10,7 @@ import {
   type ControlServerParts,
   type ServerLimits,
 } from '../../src/server/ports.ts';
+import type { RolloutService } from '../../src/scheduler/rollout-service.ts';
 import { UrlPolicy } from '../../src/wire/url-policy.ts';
 import { FakeRolloutService } from '../fakes/fake-rollout-service.ts';
 
@@ -39,8 +40,9 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-export class Serving implements AsyncDisposable {
-  readonly service: FakeRolloutService;
+/** `S`: the service, for tests that hold it. */
+export class Serving<S extends RolloutService = FakeRolloutService> implements AsyncDisposable {
+  readonly service: S;
   readonly lines: LogLine[] = [];
   readonly app: FastifyInstance;
 
@@ -48,11 +50,11 @@ export class Serving implements AsyncDisposable {
     given: Partial<Omit<ControlServerParts, 'limits' | 'allowFrom' | 'service'>> & {
       readonly limits?: Partial<ServerLimits>;
       readonly allowFrom?: readonly string[];
-      readonly service?: FakeRolloutService;
+      readonly service?: S;
     } = {},
   ) {
     const { limits, allowFrom, service, ...rest } = given;
-    this.service = service ?? new FakeRolloutService();
+    this.service = service ?? (new FakeRolloutService() as RolloutService as S);
     const logger: Logger = {
       log: (level, message, fields = {}) => void this.lines.push({ level, message, fields }),
     };
