@@ -168,7 +168,7 @@ export async function startServer(
     files: archive,
     metrics: telemetry,
     doctor: new HangFinder({
-      ...{ service: scheduler, delivery: callbacks, backend, clock },
+      ...{ service: scheduler, delivery: callbacks, backend, gateway: relay, clock },
       disk: () => disk.look(),
     }),
     addresses: policy,

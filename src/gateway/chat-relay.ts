@@ -12,7 +12,7 @@ import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Logger } from '../core/logger.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
-import type { GatewayControl, RouteAbort, RouteRequest } from './gateway-control.ts';
+import type { GatewayControl, RouteAbort, RouteRequest, UpstreamProbe } from './gateway-control.ts';
 import { sendError, type GatewayError } from './gateway-error.ts';
 import { LiveRoute } from './live-route.ts';
 import { RelayCall, type RelayedCall } from './relay-call.ts';
@@ -109,6 +109,24 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
 
   activity(rolloutId: string): RouteActivity | null {
     return this.#routes.get(rolloutId)?.activity ?? null;
+  }
+
+  async probe(rolloutId: string, signal: AbortSignal): Promise<UpstreamProbe | null> {
+    const route = this.#routes.get(rolloutId);
+    if (route === undefined) return null;
+    const { endpoint, authorization } = route;
+    const sinceMs = this.#options.clock.monotonicMs();
+    const status = await this.#upstreams
+      .request({
+        ...{ origin: endpoint.origin, path: endpoint.pathTo('/models'), method: 'GET', signal },
+        headers: authorization === null ? {} : { authorization },
+      })
+      .then(async ({ statusCode, body }) => {
+        await body.dump();
+        return statusCode;
+      })
+      .catch(() => null);
+    return { status, ms: this.#options.clock.monotonicMs() - sinceMs };
   }
 
   /** Takes the request when its path is one of the gateway's; false = not ours, nothing was touched. Never throws. */

@@ -17,6 +17,13 @@ export interface RouteAbort {
   readonly callsEnded: number;
 }
 
+/** Whether an upstream answers anything. */
+export interface UpstreamProbe {
+  /** null = no answer. */
+  readonly status: number | null;
+  readonly ms: number;
+}
+
 export interface GatewayControl {
   /** Makes a fresh key. One live route per rollout: a second registration replaces and kills the first. */
   register(request: RouteRequest): Promise<ModelRoute>;
@@ -26,4 +33,6 @@ export interface GatewayControl {
   abort(rolloutId: string): Promise<RouteAbort>;
   /** null = no live route. */
   activity(rolloutId: string): RouteActivity | null;
+  /** Asks the route's upstream for its models, beside its calls; null = no live route. Never rejects: no answer until `signal` fires is an answer. */
+  probe?(rolloutId: string, signal: AbortSignal): Promise<UpstreamProbe | null>;
 }

@@ -4,6 +4,7 @@
  */
 import type { DeliveryActivity } from '../callbacks/callback-delivery.ts';
 import type { ExecutionProbe } from '../backends/execution-backend.ts';
+import type { UpstreamProbe } from '../gateway/gateway-control.ts';
 import type { Diagnosis, HangKind } from '../wire/rollout/diagnosis.ts';
 import type { WaitingOn } from '../wire/rollout/progress.ts';
 import { agentFinding } from './diagnosis/agent-finding.ts';
@@ -43,6 +44,8 @@ export interface RolloutFacts extends ServerFacts {
   readonly delivery: DeliveryActivity | null;
   /** null = the backend has nothing to look at, or the rollout does not execute. */
   readonly probe: ExecutionProbe | null;
+  /** Whether the engine answers anything; null = it was not asked. */
+  readonly upstream: UpstreamProbe | null;
 }
 
 /** Stages that nobody can look into are left in peace for this long. */

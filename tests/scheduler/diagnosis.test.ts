@@ -89,6 +89,7 @@ interface Given {
   readonly disk?: RolloutFacts['disk'];
   readonly delivery?: RolloutFacts['delivery'];
   readonly processes?: readonly ProcessView[];
+  readonly upstream?: RolloutFacts['upstream'];
 }
 
 function diagnosed(given: Given): Diagnosis {
@@ -102,6 +103,7 @@ function diagnosed(given: Given): Diagnosis {
     admission: given.admission ?? admission,
     disk: given.disk ?? { freeBytes: 900 * mib, totalBytes: 1000 * mib, floorBytes: 100 * mib },
     delivery: given.delivery ?? null,
+    upstream: given.upstream ?? null,
     probe:
       given.processes === undefined
         ? null
@@ -114,6 +116,28 @@ const cases: readonly (readonly [string, Given, DiagnosisKind, string | null])[]
   [
     'a call without a byte for long',
     { progress: agent, calls: calls(running(ago(5), 0, null)) },
+    'engine-silent',
+    'engine',
+  ],
+  [
+    'no byte, and nothing else is answered',
+    {
+      progress: agent,
+      calls: calls(running(ago(5), 0, null)),
+      upstream: { status: null, ms: 1500 },
+    },
+    'engine-silent',
+    'engine',
+  ],
+  [
+    'no byte yet, and other requests are answered',
+    { progress: agent, calls: calls(running(ago(50), 0, null)), upstream: { status: 200, ms: 3 } },
+    'engine-slow',
+    'engine',
+  ],
+  [
+    'no byte for minutes, though other requests are answered',
+    { progress: agent, calls: calls(running(ago(150), 0, null)), upstream: { status: 404, ms: 3 } },
     'engine-silent',
     'engine',
   ],

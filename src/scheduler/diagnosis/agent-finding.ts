@@ -21,7 +21,7 @@ const quietMs = 30_000;
 
 export function agentFinding(facts: RolloutFacts, wait: WaitingOn): Finding {
   const { view, probe, now } = facts;
-  const engine = engineFinding(view.calls, now);
+  const engine = engineFinding(view.calls, { upstream: facts.upstream, now });
   if (engine !== null) return engine;
   const since = latest(wait.since, view.progress?.lastProgressAt, view.calls?.lastCallEndedAt);
   const { owner, deadline } = wait;
