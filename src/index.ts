@@ -39,6 +39,14 @@ export type { JobResult } from './wire/harbor/job-result.ts';
 export type { TrialConfig } from './wire/harbor/trial-config.ts';
 export type { TrialResult } from './wire/harbor/trial-result.ts';
 
+// The rollout server
+export {
+  readServeConfig,
+  type ServeConfig,
+  type ServeFlags,
+} from './config/serve/read-serve-config.ts';
+export { startServer, type RunningServer, type StartServerOptions } from './app/serve.ts';
+
 // Controllers
 export { CallbackListener, type CallbackListenerOptions } from './callbacks/callback-listener.ts';
 export {

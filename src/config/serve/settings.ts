@@ -44,7 +44,7 @@ export const loopbackHosts: readonly unknown[] = ['127.0.0.1', '::1', 'localhost
 // A table reads best with one row per line.
 // prettier-ignore
 export const settings = {
-  dataDir: setting(folder, null, 'folder for everything that this server keeps; one server per folder (default: server/ in the state folder)'),
+  dataDir: derived(folder, { says: 'server/ in the state folder', of: () => null }, 'folder for everything that this server keeps; one server per folder'),
   listen: {
     host: setting(text as Kind<string>, '127.0.0.1', 'address of the control listener', { flag: 'host' }),
     port: setting(port, 8000, 'port of the control listener; 0 = any free one', { flag: 'port', otherVariable: '_OSMOSIS_ROLLOUT_PORT' }),

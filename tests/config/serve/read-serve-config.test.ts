@@ -29,7 +29,7 @@ interface Given {
 }
 
 function machineWith(variables: Record<string, string> = {}): Machine {
-  return readMachine({ HOME: '/home/me', ...variables }, '/work');
+  return readMachine({ HOME: '/me', ...variables }, '/here');
 }
 
 function compile({ flags = {}, variables, document = {} }: Given): ServeConfig {
@@ -93,7 +93,7 @@ describe('the configuration of slipway serve', () => {
         const { kind } = row.setting;
         if (value === null) continue;
         const read = kind.read(value, true);
-        const dir = from.startsWith('file ') ? '/etc' : '/work';
+        const dir = from.startsWith('file ') ? '/etc' : '/here';
         assert.ok('value' in read);
         const located = kind.locate?.(read.value, dir) ?? read.value;
         assert.deepEqual(found.value, kind.show(located), row.key);
@@ -119,9 +119,9 @@ describe('the configuration of slipway serve', () => {
         ({ admission }) => admission.maxQueueDepth,
         32,
       ],
-      [{}, ({ dataDir }) => dataDir, '/home/me/.local/state/slipway/server'],
+      [{}, ({ dataDir }) => dataDir, '/me/.local/state/slipway/server'],
       [{ document: { data_dir: 'data' } }, ({ dataDir }) => dataDir, '/etc/data'],
-      [{ flags: { '--data-dir': 'data' } }, ({ dataDir }) => dataDir, '/work/data'],
+      [{ flags: { '--data-dir': 'data' } }, ({ dataDir }) => dataDir, '/here/data'],
       [{ document: { shutdown: { drain_sec: 1.5 } } }, ({ shutdown }) => shutdown.drainMs, 1500],
     ];
     for (const [given, pick, expected] of rows) assert.deepEqual(pick(compile(given)), expected);
