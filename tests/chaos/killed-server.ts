@@ -109,6 +109,7 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
     live: options.live,
     random: seededRandom(options.seed + 1),
     plan: planned[backend],
+    forgetsPending: options.isOutboxOff ?? false,
   });
   try {
     await load.start();

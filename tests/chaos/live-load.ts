@@ -8,6 +8,8 @@ export interface LiveLoadOptions {
   readonly serverUrl: () => string;
   readonly live: number;
   readonly random: () => number;
+  /** The server does not deliver what an earlier life left, so that nobody waits for it. */
+  readonly forgetsPending?: boolean;
   /** What the next rollout asks for, and what its reward must be. */
   readonly plan: (random: () => number) => PlannedWork;
 }
@@ -45,6 +47,7 @@ export class LiveLoad implements AsyncDisposable {
   readonly #controller: RolloutController;
   readonly #rollouts = new Map<string, Planned>();
   readonly #open = new Set<string>();
+  readonly #settled = new Set<string>();
   readonly #workers: Promise<void>[] = [];
   #isStopping = false;
   #callbacksUntil: { left: number; readonly act: () => void } | null = null;
@@ -201,20 +204,31 @@ export class LiveLoad implements AsyncDisposable {
   }
 
   async #status(id: string): Promise<{ readonly status: string; readonly reward: number | null }> {
-    const url = `${this.#options.serverUrl()}/rollout/${id}/status`;
-    const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) });
-    return (await answer.json()) as { readonly status: string; readonly reward: number | null };
+    return await this.#get(`/rollout/${id}/status`);
   }
 
-  /** The server holds no place for any rollout, and says of each how it ended: who waits now waits in vain. */
+  /** The documents are checked by the tests of the server. */
+  async #get<Document>(path: string): Promise<Document> {
+    const answer = await fetch(`${this.#options.serverUrl()}${path}`, {
+      signal: AbortSignal.timeout(10_000),
+    });
+    return (await answer.json()) as Document;
+  }
+
+  /** The server holds no place for any rollout and has no callback to deliver: who waits now waits in vain. */
   async #isOver(): Promise<boolean> {
-    const url = `${this.#options.serverUrl()}/health`;
-    const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) });
-    const { capacity } = (await answer.json()) as { readonly capacity: { in_flight: number } };
+    const { capacity } = await this.#get<{ readonly capacity: { in_flight: number } }>('/health');
     if (capacity.in_flight > 0) return false;
-    for (const id of this.#open) {
+    for (const id of this.#rollouts.keys()) {
+      if (this.#settled.has(id)) continue;
+      const { callbacks = [] } = await this.#get<{
+        readonly callbacks?: readonly { readonly state: string }[];
+      }>(`/api/v1/rollouts/${id}`);
+      const hasPending = callbacks.some(({ state }) => state === 'pending');
       const { status } = await this.#status(id);
-      if (status !== 'success' && status !== 'failure' && status !== 'cancelled') return false;
+      const isTerminal = status === 'success' || status === 'failure' || status === 'cancelled';
+      if (!isTerminal || (hasPending && this.#options.forgetsPending !== true)) return false;
+      this.#settled.add(id);
     }
     return true;
   }
