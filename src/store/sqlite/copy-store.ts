@@ -13,6 +13,11 @@ import type { ToolAnswer, ToolTask } from './tool-worker.ts';
 /** A consistent copy of the file at `path`, which appears whole or not at all. The server may run meanwhile, in this process or another. */
 export async function copyStore(file: string, path: string, signal: AbortSignal): Promise<void> {
   const target = resolve(path);
+  if (target.startsWith(resolve(file)))
+    throw new RolloutError('CONFIG_INVALID', `${target} is a file of the store itself`, {
+      phase: 'config',
+      remedy: 'Name another file for the copy.',
+    });
   try {
     await runTool({ kind: 'copy', file, target }, signal);
   } catch (error) {

@@ -104,6 +104,25 @@ test('a backup taken while writers are at work is one moment of the store, and o
   assert.equal(newest, live.length + running);
 });
 
+test('the store of a stopped server is copied too, and never over itself', async () => {
+  await using folder = await temporary();
+  const store = await openStore(folder.path);
+  await store.accept(rollout('a'));
+  const own = ['store.sqlite', 'store.sqlite-wal'].map((name) => join(folder.path, name));
+  for (const path of own)
+    await assert.rejects(store.backup(path, never), { code: 'CONFIG_INVALID' });
+  await store.close();
+  await using copyFolder = await temporary();
+  await backupStoreFolder(folder.path, join(copyFolder.path, 'store.sqlite'), never);
+  for (const path of [folder.path, copyFolder.path]) {
+    await using opened = await openStore(path);
+    assert.deepEqual(ids((await opened.recover()).live), ['a']);
+  }
+  await assert.rejects(backupStoreFolder(join(folder.path, 'none'), own[0]!, never), {
+    code: 'STORE_FAILED',
+  });
+});
+
 test('a backup to a place that does not exist fails and leaves nothing; a given-up one too', async () => {
   await using folder = await temporary();
   await using store = await openStore(folder.path);
