@@ -66,11 +66,16 @@ export class ListeningProcess implements AsyncDisposable {
 }
 
 /** Runs a load in a process of its own. */
-export async function load(task: LoadTask): Promise<LoadResult> {
-  const argv = [path.join(import.meta.dirname, 'load.ts'), JSON.stringify(task)];
+export function load(task: LoadTask): Promise<LoadResult> {
+  return runPart<LoadResult>(path.join(import.meta.dirname, 'load.ts'), task);
+}
+
+/** Runs a file that takes a JSON document as its argument and prints one. */
+export async function runPart<Result>(file: string, task: object): Promise<Result> {
+  const argv = [file, JSON.stringify(task)];
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.on('data', (piece: Buffer) => (text += piece.toString()));
   await once(child, 'close');
-  return JSON.parse(text) as LoadResult;
+  return JSON.parse(text) as Result;
 }

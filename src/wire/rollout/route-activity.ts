@@ -4,6 +4,7 @@ export interface RouteActivity {
   readonly callsDone: number;
   /** Of the call that has waited longest for its next byte; null = none runs. */
   readonly waiting: {
+    /** When that call began. */
     readonly since: Date;
     /** Bytes of the answer that came; 0 = silent so far. */
     readonly bytes: number;

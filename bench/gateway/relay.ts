@@ -1,0 +1,23 @@
+/** A process with the data server as `slipway serve` has it, and one live route. Prints its address with the key in it. */
+import { fastify } from 'fastify';
+import { systemClock } from '../../src/core/clock.ts';
+import { silentLogger } from '../../src/core/logger.ts';
+import { ChatRelay } from '../../src/gateway/chat-relay.ts';
+import { registerGateway } from '../../src/gateway/register-gateway.ts';
+
+let address = '';
+const relay = new ChatRelay({
+  ...{ clock: systemClock, logger: silentLogger, baseUrl: () => address },
+  maxCallsPerRollout: 10_000,
+});
+const server = fastify();
+registerGateway(server, relay);
+server.get('/usage', () => {
+  const { user, system } = process.cpuUsage();
+  return { rss: process.memoryUsage.rss(), cpuMs: (user + system) / 1_000 };
+});
+address = await server.listen({ host: '127.0.0.1', port: 0, backlog: 4_096 });
+const { apiKey } = await relay.register({
+  ...{ rolloutId: 'bench', upstreamUrl: process.argv[2] ?? '', upstreamKey: 'bench-upstream-key' },
+});
+console.log(JSON.stringify({ url: `${address}/k/${apiKey}` }));
