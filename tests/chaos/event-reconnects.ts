@@ -3,7 +3,8 @@ import { seededRandom } from '../support/random.ts';
 import { readStream } from '../support/event-reader.ts';
 
 export interface ReconnectsOptions {
-  readonly url: string;
+  /** Asked before every connection. */
+  readonly url: () => string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly reconnects: number;
   readonly seed: number;
@@ -11,6 +12,8 @@ export interface ReconnectsOptions {
   readonly cutBytes: number;
   /** Makes at least `cutBytes` of events; called before every connection but the last, not awaited. */
   readonly makeEvents: () => Promise<void>;
+  /** Called after every connection but the last, with how many there were. */
+  readonly between?: (connections: number) => Promise<void>;
   /** The newest cursor, once `makeEvents` calls have ended. */
   readonly newest: () => Promise<number>;
   readonly signal: AbortSignal;
@@ -31,7 +34,7 @@ export async function followOverReconnects(options: ReconnectsOptions): Promise<
   const making: Promise<void>[] = [];
   const read = async (limits: { readonly maxBytes?: number; readonly until?: number }) => {
     await readStream({
-      url: options.url,
+      url: options.url(),
       headers: options.headers ?? {},
       after: seen.at(-1) ?? null,
       signal: options.signal,
@@ -48,6 +51,7 @@ export async function followOverReconnects(options: ReconnectsOptions): Promise<
   for (let connection = 0; connection < options.reconnects; connection += 1) {
     making.push(options.makeEvents());
     await read({ maxBytes: 1 + Math.floor(random() * options.cutBytes) });
+    await options.between?.(connection + 1);
   }
   await Promise.all(making);
   const newest = await options.newest();

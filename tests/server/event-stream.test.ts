@@ -160,7 +160,13 @@ describe('100 reconnects', () => {
     await using serving = new Serving({ service, limits: { keepAliveMs: 100 } });
     const url = await listening(serving);
     return await followOverReconnects({
-      ...{ url, reconnects: 100, seed: 7, cutBytes: 600, signal: AbortSignal.timeout(generous) },
+      ...{
+        url: () => url,
+        reconnects: 100,
+        seed: 7,
+        cutBytes: 600,
+        signal: AbortSignal.timeout(generous),
+      },
       makeEvents: () => note(service, 5),
       newest: async () =>
         newest ?? (await service.events({ after: 0, limit: 1 }, { tenant: null })).newest,
