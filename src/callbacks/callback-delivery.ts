@@ -33,6 +33,6 @@ export interface CallbackDelivery {
   withdraw(rolloutId: string): Promise<void>;
   activity(rolloutId: string): DeliveryActivity | null;
   onEnd(listener: (end: DeliveryEnd) => void): () => void;
-  /** Stops; what was not delivered stays pending in the store. Waits for what is on the wire until `signal` fires. Idempotent. */
+  /** Stops: takes nothing more, sends nothing again, and lets first attempts go out until `signal` fires. What was not delivered stays pending. Idempotent. */
   close(signal: AbortSignal): Promise<void>;
 }

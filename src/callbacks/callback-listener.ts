@@ -37,6 +37,13 @@ export interface ListenerFault {
   readonly isTaken?: boolean;
 }
 
+export interface ListenAddress {
+  readonly host?: string;
+  readonly port?: number;
+  /** How a server elsewhere reaches it, where that is not the address itself. */
+  readonly publicUrl?: string;
+}
+
 const maxBodyBytes = 256 * 2 ** 20;
 const endStatuses: Readonly<Record<CallbackChannel, readonly unknown[]>> = {
   completion: ['success', 'failure', 'cancelled'],
@@ -73,11 +80,12 @@ export class CallbackListener implements AsyncDisposable {
   }
 
   /** Port 0 = any free one. */
-  async start(at: { readonly host?: string; readonly port?: number } = {}): Promise<string> {
+  async start(at: ListenAddress = {}): Promise<string> {
     const host = at.host ?? '127.0.0.1';
     await this.#server.listen({ host, port: at.port ?? 0 });
     const { port } = this.#server.server.address() as AddressInfo;
-    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const own = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    this.#url = (at.publicUrl ?? own).replace(/\/$/, '');
     return this.#url;
   }
 

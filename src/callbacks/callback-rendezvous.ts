@@ -2,7 +2,7 @@
  * Where a controller waits for what its rollouts become. One session per rollout; the grader callback ends it, or the completion for a rollout that nobody
  * grades, or a time limit, or a cancellation: whichever is first. The end is committed once, and nobody gets an acknowledgement before the commit resolved.
  * A commit that fails leaves the session open: the callback is answered with an error, comes again and commits then. An equal duplicate gets the same
- * acknowledgement; one that says something else is reported, and the first stays. An id that has ended cannot be registered again.
+ * acknowledgement; one that says something else is reported, and the first stays. An id that has ended cannot be registered again before it is forgotten.
  */
 import { canonicalJson } from '../core/canonical-json.ts';
 import type { CallbackChannel } from '../wire/rollout/callback-payloads.ts';
@@ -102,6 +102,11 @@ export class CallbackRendezvous {
     const { completion } = session;
     const end: RolloutEnd = { rolloutId, by: 'cancelled', completion, grader: null };
     return (session.stored ?? this.#store(session, { end, ack: plainAck })).end;
+  }
+
+  /** Nothing is known of it any more: its callbacks find nobody, and the id is free again. Nobody may wait for it. */
+  forget(rolloutId: string): void {
+    this.#sessions.delete(rolloutId);
   }
 
   /** Resolves when the rollout has ended. Rejects with the reason of `signal`; the rollout goes on. */

@@ -9,9 +9,10 @@ import { attribute, messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Delivery, RolloutStore } from '../store/rollout-store.ts';
 import { readAcknowledgement } from '../wire/rollout/acknowledgement.ts';
-import { urlParts, type UrlPolicy } from '../wire/url-policy.ts';
+import type { UrlPolicy } from '../wire/url-policy.ts';
 import type { CallbackDelivery, DeliveryActivity, DeliveryEnd } from './callback-delivery.ts';
 import { CallbackHttp, type AttemptResult } from './callback-http.ts';
+import { entryOf, type Entry } from './delivery-entry.ts';
 import { DeliveryOrder } from './delivery-order.ts';
 import { raceSignal } from './race-signal.ts';
 import { ReceiverSlots } from './receiver-slots.ts';
@@ -49,32 +50,6 @@ const defaults = {
 /** A rollout's place is held no longer than a first round of silence takes, whatever its callbacks wait for. */
 const settleMs = 60_000;
 const storeRetryMs = 1_000;
-
-/** A delivery under way. */
-interface Entry {
-  readonly seq: number;
-  readonly url: string;
-  readonly rolloutId: string;
-  readonly receiver: string;
-  readonly since: Date;
-  readonly delivery: DeliveryEnd['delivery'];
-  /** null while a long pause runs: many may wait for a receiver that is gone, and the store has it. */
-  body: string | null;
-  /** In all, as the store counts them. */
-  attempts: number;
-  /** Since it was taken over. */
-  failed: number;
-  lastError: string | null;
-  nextAttemptAt: Date | null;
-  isOnWire: boolean;
-  isEnding: boolean;
-  /** Ends its waiting. One for each: what thousands listen to is slow to listen to. */
-  readonly stop: AbortController;
-  /** Ends its attempt on the wire. */
-  readonly cut: AbortController;
-  isWithdrawn: boolean;
-  readonly done: PromiseWithResolvers<undefined>;
-}
 
 export class CallbackSender implements CallbackDelivery {
   readonly #parts: CallbackSenderParts;
@@ -147,7 +122,10 @@ export class CallbackSender implements CallbackDelivery {
 
   async close(signal: AbortSignal): Promise<void> {
     const cut = (): void => {
-      for (const entry of this.#entries.values()) entry.cut.abort(signal.reason);
+      for (const { stop, cut } of this.#entries.values()) {
+        stop.abort(signal.reason);
+        cut.abort(signal.reason);
+      }
     };
     this.#closed ??= this.#close();
     if (signal.aborted) cut();
@@ -161,10 +139,22 @@ export class CallbackSender implements CallbackDelivery {
 
   async #close(): Promise<void> {
     this.#isClosing = true;
-    const reason = new Error('the sender stops');
-    for (const entry of this.#entries.values()) entry.stop.abort(reason);
+    // First attempts still go out: the last words of a server that stops.
+    const urls = new Set<string>();
+    for (const entry of this.#entries.values())
+      if (entry.failed > 0 && !entry.isOnWire) this.#leave(entry, urls);
     await Promise.all([...this.#entries.values()].map(({ done }) => done.promise));
     await this.#http.close();
+  }
+
+  /** Stays pending in the store, with everything that would have to go out after it. `urls` that were looked through are not looked through again. */
+  #leave(entry: Entry, urls: Set<string>): void {
+    if (entry.stop.signal.aborted) return;
+    entry.stop.abort(new Error('the sender stops'));
+    const beside = urls.has(entry.url) ? [] : this.#order.waitingAt(entry.url);
+    urls.add(entry.url);
+    for (const next of [...beside, ...this.#order.waitingOf(entry.rolloutId)])
+      this.#leave(next, urls);
   }
 
   /** The life of one delivery. Never rejects. */
@@ -262,6 +252,7 @@ export class CallbackSender implements CallbackDelivery {
     const { clock } = this.#parts;
     const ms = pauseMs({ failed: entry.failed, retryAfterMs, random: this.#options.random() });
     entry.nextAttemptAt = new Date(clock.now().getTime() + ms);
+    if (this.#isClosing) this.#leave(entry, new Set());
     await clock.sleep(ms, entry.stop.signal);
   }
 
@@ -305,20 +296,3 @@ export class CallbackSender implements CallbackDelivery {
 }
 
 const noAnswer = { kind: 'failed', isFinal: false, retryAfterMs: null, isDown: false } as const;
-
-function entryOf({ body, ...delivery }: Delivery, since: Date): Entry {
-  const { seq, url, rolloutId, attempts, lastError } = delivery;
-  return {
-    ...{ seq, url, rolloutId, attempts, lastError, since, body },
-    delivery,
-    receiver: urlParts(url)?.origin ?? 'no address',
-    failed: 0,
-    nextAttemptAt: null,
-    isOnWire: false,
-    isEnding: false,
-    stop: new AbortController(),
-    cut: new AbortController(),
-    isWithdrawn: false,
-    done: Promise.withResolvers<undefined>(),
-  };
-}

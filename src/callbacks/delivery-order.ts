@@ -54,6 +54,15 @@ export class DeliveryOrder<T extends Ordered> {
     return (this.#byRollout.get(rolloutId) ?? []).map(({ item }) => item);
   }
 
+  /** Those at the URL that have had no turn yet. */
+  waitingAt(url: string): readonly T[] {
+    return withoutTurn(this.#byUrl.get(url));
+  }
+
+  waitingOf(rolloutId: string): readonly T[] {
+    return withoutTurn(this.#byRollout.get(rolloutId));
+  }
+
   /** Its first round is over without success. */
   stall(item: T, { stepsAside }: { readonly stepsAside: boolean }): void {
     const place = this.#places.get(item);
@@ -126,4 +135,8 @@ function take<T extends Ordered>(lanes: Map<string, Place<T>[]>, key: string, pl
   const lane = lanes.get(key) ?? [];
   lane.splice(lane.indexOf(place), 1);
   if (lane.length === 0) lanes.delete(key);
+}
+
+function withoutTurn<T extends Ordered>(lane: readonly Place<T>[] = []): readonly T[] {
+  return lane.filter(({ hasTurn }) => !hasTurn).map(({ item }) => item);
 }

@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '../core/clock.ts';
 import { LinkedAbort, never } from '../core/linked-abort.ts';
 import {
   CallbackListener,
+  type ListenAddress,
   type ListenerFault,
   type ReceivedCallback,
 } from './callback-listener.ts';
@@ -16,7 +17,7 @@ import {
   type CallbackDocument,
   type RolloutEnd,
 } from './callback-rendezvous.ts';
-import { RolloutSubmitter } from './rollout-submitter.ts';
+import { RolloutSubmitter, SubmissionRefused } from './rollout-submitter.ts';
 
 export interface RolloutControllerOptions {
   /** Address of the rollout server; a key may be part of it. A function is asked before every request. */
@@ -101,9 +102,7 @@ export class RolloutController implements AsyncDisposable {
   }
 
   /** Listens for callbacks; port 0 = any free one. */
-  async start(
-    at: { readonly host?: string; readonly port?: number } = {},
-  ): Promise<{ readonly url: string }> {
+  async start(at: ListenAddress = {}): Promise<{ readonly url: string }> {
     return { url: await this.#listener.start(at) };
   }
 
@@ -125,7 +124,9 @@ export class RolloutController implements AsyncDisposable {
       if (end.by === 'timeout') await this.cancel([id]).catch(() => undefined);
       return { ...resultOf(end), attempts, bodies: [...this.received(id)] };
     } catch (error) {
-      await this.#rendezvous.cancel(id).catch(() => undefined);
+      // A submission that was refused is none; one without an answer may run, and its callbacks find an end.
+      if (error instanceof SubmissionRefused) this.forget(id);
+      else await this.#rendezvous.cancel(id).catch(() => undefined);
       if (signal.aborted) await this.cancel([id]).catch(() => undefined);
       throw error;
     }
@@ -134,6 +135,12 @@ export class RolloutController implements AsyncDisposable {
   /** Cancels at the server: id → `cancelled_queued`, `cancelled_running` or `not_found`. The rollouts' `run` ends by its own limit or signal. */
   async cancel(ids: readonly string[]): Promise<Readonly<Record<string, string>>> {
     return await this.#submitter.cancel(ids);
+  }
+
+  /** Lets go of a rollout that has ended: what is known of it is kept until then, to acknowledge late duplicates. */
+  forget(rolloutId: string): void {
+    this.#rendezvous.forget(rolloutId);
+    this.#received.delete(rolloutId);
   }
 
   /** Stops listening. Idempotent. */

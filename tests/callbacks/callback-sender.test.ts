@@ -367,6 +367,25 @@ describe('the sender of callbacks', () => {
     assert.equal((await outbox.delivery('a')).state, 'delivered');
   });
 
+  test('closing lets first attempts go out, in order, and sends nothing again', async () => {
+    await using receiver = await Receiver.start();
+    await using outbox = new Outbox({ perReceiver: 1 });
+    receiver.script.set('/b', [{ status: 503 }]);
+    for (const id of ['a', 'b'])
+      await outbox.send(id, { completion: receiver.url(`/${id}`), grader: receiver.url('/g') });
+    await outbox.sender.close(never);
+    assert.deepEqual([...receiver.paths()].sort(), ['/a', '/b', '/g']);
+    const left = [await outbox.delivery('b'), await outbox.delivery('b', 'grader')];
+    assert.deepEqual(
+      left.map(({ state, attempts }) => [state, attempts]),
+      [
+        ['pending', 1],
+        ['pending', 0],
+      ],
+    );
+    assert.equal((await outbox.delivery('a', 'grader')).state, 'delivered');
+  });
+
   const refused: readonly [string, string][] = [
     ['names a private address', 'http://127.0.0.1:1/c?token=x'],
     ['is not an http or https URL', 'ftp://h/c'],

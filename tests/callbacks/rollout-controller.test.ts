@@ -159,6 +159,38 @@ describe('the controller', () => {
       );
     });
 
+  test('an id whose submission was refused can be used again, one that has ended only when it is forgotten', async () => {
+    await using server = await FakeServer.start();
+    await using controller = await started({ serverUrl: server.url });
+    server.submit = (body, reply) => {
+      if (server.bodies.length === 1) void reply.code(422).send({});
+      else void callBack(body.grader_callback_url, body, { status: 'success', sample: null });
+    };
+    await assert.rejects(controller.run(request), SubmissionRefused);
+    assert.equal((await controller.run(request)).status, 'success');
+    await assert.rejects(controller.run(request), /is or was under way/);
+    controller.forget('r');
+    assert.deepEqual(controller.received('r'), []);
+    assert.equal((await controller.run(request)).status, 'success');
+  });
+
+  test('callbacks are asked for at the address by which the server reaches it', async () => {
+    await using server = await FakeServer.start();
+    await using controller = new RolloutController({ serverUrl: server.url });
+    const first = await controller.start();
+    await controller.close();
+    const port = Number(new URL(first.url).port);
+    await using behind = new RolloutController({ serverUrl: server.url });
+    const publicUrl = `http://localhost:${port}/`;
+    await behind.start({ host: '0.0.0.0', port, publicUrl });
+    server.submit = (body) => {
+      const url = body.grader_callback_url ?? '';
+      assert.equal(url, `${publicUrl}v1/rollouts/r/grader`);
+      void callBack(url, body, { status: 'success', sample: null });
+    };
+    assert.equal((await behind.run(request)).status, 'success');
+  });
+
   test('a submission without an answer is sent again when that was asked for, byte for byte', async () => {
     await using server = await FakeServer.start();
     const clock = new ManualClock();

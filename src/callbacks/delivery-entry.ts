@@ -1,0 +1,46 @@
+import type { Delivery } from '../store/rollout-store.ts';
+import { urlParts } from '../wire/url-policy.ts';
+import type { DeliveryEnd } from './callback-delivery.ts';
+
+/** A delivery under way. */
+export interface Entry {
+  readonly seq: number;
+  readonly url: string;
+  readonly rolloutId: string;
+  readonly receiver: string;
+  readonly since: Date;
+  readonly delivery: DeliveryEnd['delivery'];
+  /** null while a long pause runs: many may wait for a receiver that is gone, and the store has it. */
+  body: string | null;
+  /** In all, as the store counts them. */
+  attempts: number;
+  /** Since it was taken over. */
+  failed: number;
+  lastError: string | null;
+  nextAttemptAt: Date | null;
+  isOnWire: boolean;
+  isEnding: boolean;
+  /** Ends its waiting. One for each: what thousands listen to is slow to listen to. */
+  readonly stop: AbortController;
+  /** Ends its attempt on the wire. */
+  readonly cut: AbortController;
+  isWithdrawn: boolean;
+  readonly done: PromiseWithResolvers<undefined>;
+}
+
+export function entryOf({ body, ...delivery }: Delivery, since: Date): Entry {
+  const { seq, url, rolloutId, attempts, lastError } = delivery;
+  return {
+    ...{ seq, url, rolloutId, attempts, lastError, since, body },
+    delivery,
+    receiver: urlParts(url)?.origin ?? 'no address',
+    failed: 0,
+    nextAttemptAt: null,
+    isOnWire: false,
+    isEnding: false,
+    stop: new AbortController(),
+    cut: new AbortController(),
+    isWithdrawn: false,
+    done: Promise.withResolvers<undefined>(),
+  };
+}
