@@ -53,7 +53,8 @@ export class DeliveryTable {
     this.#pending = select(`state = 'pending' ORDER BY seq`);
     this.#dead = select(`state = 'dead' AND seq > ? ORDER BY seq LIMIT ?`);
     this.#deadOfTenant = select(`
-      state = 'dead' AND seq > ? AND rollout_id IN (SELECT id FROM rollouts WHERE tenant = ?) ORDER BY seq LIMIT ?
+      state = 'dead' AND seq > ?
+        AND EXISTS (SELECT 1 FROM rollouts WHERE rollouts.id = deliveries.rollout_id AND tenant = ?) ORDER BY seq LIMIT ?
     `);
   }
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { isTerminal } from '../../wire/rollout/rollout-state.ts';
 import type { CancelReceipt } from '../../wire/rollout/receipt.ts';
 import type { RolloutQuery, StoredRollout } from '../rollout-store.ts';
 import { receiptOf, rolloutOf, RowQuery, type RolloutRow } from './rollout-rows.ts';
@@ -115,7 +116,10 @@ export class RolloutTable {
       conditions.push(sql);
       parameters.push(...values);
     };
-    if (tenant !== undefined) where('tenant = ?', tenant);
+    // What lives is few: it is looked for by the index in whose words it is asked for here, not among all that a tenant ever had.
+    const isLive = states?.every((state) => !isTerminal(state)) === true;
+    if (isLive) where(`state IN ${liveStates}`);
+    if (tenant !== undefined) where(isLive ? '+tenant = ?' : 'tenant = ?', tenant);
     if (states !== undefined) where(`state IN (${states.map(() => '?').join()})`, ...states);
     if (prefix !== undefined && prefix !== '')
       where('substr(id, 1, length(?)) = ?', prefix, prefix);
