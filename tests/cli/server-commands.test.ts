@@ -6,15 +6,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { CommanderError } from 'commander';
-import { composeApp } from '../../src/app/compose.ts';
 import type { RunningServer } from '../../src/app/serve.ts';
 import type { RolloutController } from '../../src/callbacks/rollout-controller.ts';
 import { exitCodes } from '../../src/cli/exit-codes.ts';
-import { buildProgram } from '../../src/cli/program.ts';
-import { reportError } from '../../src/cli/report-error.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
 import { nullRollout, ServeFixture } from '../app/serve-fixture.ts';
+import { slipwayInProcess, type Ended, type InProcessOptions } from '../support/in-process-cli.ts';
 
 const controlKey = 'the-key-of-the-operator';
 const tenantKey = 'the-key-of-the-tenant';
@@ -36,51 +32,19 @@ before(async () => {
 });
 after(() => fixture[Symbol.asyncDispose]());
 
-interface Ended {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+type Options = Partial<Pick<InProcessOptions, 'variables' | 'signal' | 'onOut'>>;
 
-interface Options {
-  readonly variables?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
-  readonly onOut?: (text: string) => void;
-}
-
-/** In this process, as the operator unless the variables say otherwise. */
+/** As the operator unless the variables say otherwise. */
 async function slipway(argv: readonly string[], options: Options = {}): Promise<Ended> {
-  let [exitCode, stdout, stderr] = [0, '', ''];
-  const terminal: Terminal = {
-    out(text) {
-      stdout += `${text}\n`;
-      options.onOut?.(text);
+  return await slipwayInProcess(argv, {
+    ...options,
+    cwd: fixture.root,
+    variables: {
+      ...fixture.ports.machine.variables,
+      ...{ SLIPWAY_URL: server.controlUrl, SLIPWAY_KEY: controlKey },
+      ...options.variables,
     },
-    err: (text) => void (stderr += text),
-    isInteractive: false,
-    columns: 80,
-    ask: () => Promise.resolve(null),
-  };
-  const variables = {
-    SLIPWAY_URL: server.controlUrl,
-    SLIPWAY_KEY: controlKey,
-    ...options.variables,
-  };
-  const program = buildProgram('0', async (action) => {
-    exitCode = await action({
-      terminal,
-      signal: options.signal ?? new AbortController().signal,
-      announceInterruptsBy: () => undefined,
-      releaseInterrupts: () => undefined,
-      ports: () => composeApp({ ...fixture.ports.machine.variables, ...variables }, fixture.root),
-    });
   });
-  try {
-    await program.parseAsync(argv, { from: 'user' });
-  } catch (error) {
-    exitCode = error instanceof CommanderError ? exitCodes.usage : reportError(error, terminal);
-  }
-  return { exitCode, stdout, stderr };
 }
 
 async function document<T>(argv: readonly string[], options: Options = {}): Promise<T> {
