@@ -23,6 +23,8 @@ export interface Step {
   readonly by: Mover;
   readonly set?: Omit<RolloutChange['set'], 'state' | 'outcome' | 'endedAt'>;
   readonly outcome?: RolloutOutcome;
+  /** With `outcome`, for the observers. */
+  readonly diagnostics?: Readonly<Record<string, unknown>> | null;
   readonly deliveries?: readonly MadeDelivery[];
   readonly withdraw?: boolean;
   readonly receipt?: CancelReceipt;
@@ -87,7 +89,7 @@ export class Ledger {
           this.#parts.logger.log('warn', 'a callback leaves out what JSON cannot carry', {
             ...{ rolloutId: id, channel: delivery.channel, losses },
           });
-      this.tell(rollout, newsOf(to, rollout.attempt, outcome));
+      this.tell(rollout, newsOf(step, rollout.attempt));
       if (deliveries !== undefined && deliveries.length > 0) await this.#sendOut(rollout);
       return true;
     });
@@ -167,12 +169,8 @@ function payloadOf(
   return { by, state: to, stage, cause, reward, trainable, retryable };
 }
 
-function newsOf(
-  to: RolloutState,
-  attempt: number,
-  outcome: RolloutOutcome | undefined,
-): RolloutNews {
-  if (outcome !== undefined) return { type: 'ended', outcome };
+function newsOf({ to, outcome, diagnostics = null }: Step, attempt: number): RolloutNews {
+  if (outcome !== undefined) return { type: 'ended', outcome, diagnostics };
   if (to === 'running') return { type: 'started', attempt };
   return to === 'grading' ? { type: 'completed' } : { type: 'requeued', attempt };
 }

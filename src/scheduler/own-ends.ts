@@ -30,7 +30,7 @@ export async function endAsFailure(
     isTerminal(rollout.state)
       ? null
       : {
-          ...{ to: 'failure', by, outcome },
+          ...{ to: 'failure', by, outcome, diagnostics },
           ...(!rollout.hasCompleted && { set: { completedAt: parts.clock.now() } }),
           deliveries: failureDeliveries(
             { id, acceptedAt, request },

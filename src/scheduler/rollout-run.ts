@@ -30,7 +30,7 @@ export class RolloutRun {
   #workflow: ExecutionResult | null = null;
   #facts: RolloutFacts | null = null;
   #secrets: readonly string[] = [];
-  #unmask: (() => void) | null = null;
+  readonly #unmask: (() => void)[] = [];
 
   constructor(rollout: LiveRollout, core: SchedulerCore) {
     this.#rollout = rollout;
@@ -69,7 +69,7 @@ export class RolloutRun {
         error: messageOf(error),
       });
     }
-    this.#unmask?.();
+    for (const unmask of this.#unmask) unmask();
   }
 
   async #run(): Promise<void> {
@@ -124,10 +124,10 @@ export class RolloutRun {
   }
 
   async #route(request: RolloutRequest): Promise<ModelRoute | null> {
-    const { gateway, maskSecrets } = this.#core.parts;
+    const { gateway } = this.#core.parts;
     const upstreamKey = request.llm_api_key ?? request.controller_api_key;
     this.#secrets = secretsOf(request);
-    this.#unmask = maskSecrets?.(this.#secrets) ?? null;
+    this.#mask(this.#secrets);
     if (request.chat_completions_url === '') return null;
     const route = await gateway.register({
       rolloutId: this.#rollout.id,
@@ -135,7 +135,14 @@ export class RolloutRun {
       upstreamKey: upstreamKey === '' ? null : upstreamKey,
     });
     this.#secrets = [...this.#secrets, route.apiKey];
+    this.#mask([route.apiKey]);
     return route;
+  }
+
+  /** No line of the log shows them until the rollout is settled. */
+  #mask(secrets: readonly string[]): void {
+    const unmask = this.#core.parts.maskSecrets?.(secrets);
+    if (unmask !== undefined) this.#unmask.push(unmask);
   }
 
   #hooks(request: RolloutRequest): ExecutionHooks {
@@ -169,6 +176,7 @@ export class RolloutRun {
       to: result.status,
       by: 'backend',
       outcome,
+      diagnostics: result.diagnostics,
       ...this.#fixed(),
       deliveries: endDeliveries(this.#addressee(request), {
         result,
@@ -202,6 +210,7 @@ export class RolloutRun {
         to: 'failure',
         by: 'dispatcher',
         outcome,
+        diagnostics: this.#workflow?.diagnostics ?? null,
         ...this.#fixed(),
         ...(request !== null && {
           deliveries: failureDeliveries(this.#addressee(request), {

@@ -14,7 +14,12 @@ export type RolloutNews =
   | { readonly type: 'queued' | 'started' | 'requeued'; readonly attempt?: number }
   /** The agent's outcome is known; grading follows. */
   | { readonly type: 'completed' }
-  | { readonly type: 'ended'; readonly outcome: RolloutOutcome }
+  | {
+      readonly type: 'ended';
+      readonly outcome: RolloutOutcome;
+      /** As its callbacks have them; null = none. */
+      readonly diagnostics: Readonly<Record<string, unknown>> | null;
+    }
   /** Callbacks and archive are done or given up: nothing of the rollout is left here. */
   | { readonly type: 'settled' };
 

@@ -1,4 +1,4 @@
-/** Metrics and spans of one server behind one observer. Nothing is global: two servers in one process do not see each other's numbers. */
+/** Metrics, spans and lines of the log of one server behind one observer. Nothing is global: two servers in one process do not see each other's numbers. */
 import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
@@ -12,6 +12,7 @@ import type {
 } from './facts.ts';
 import { Metrics } from './metrics.ts';
 import { openTracing } from './open-tracing.ts';
+import { RolloutLines } from './rollout-lines.ts';
 import { RolloutTimes } from './rollout-times.ts';
 import { RolloutSpans } from './spans.ts';
 
@@ -45,6 +46,7 @@ export class Telemetry implements TelemetryObserver, AsyncDisposable {
   readonly #logger: Logger;
   readonly #metrics: Metrics;
   readonly #times: RolloutTimes;
+  readonly #lines: RolloutLines;
   readonly #spans: RolloutSpans | null;
   #closing: Promise<void> | null = null;
   #hasFailed = false;
@@ -53,6 +55,7 @@ export class Telemetry implements TelemetryObserver, AsyncDisposable {
     this.#logger = logger;
     this.#spans = spans;
     this.#metrics = new Metrics(tenants);
+    this.#lines = new RolloutLines(logger);
     this.#times = new RolloutTimes(clock, (stage, ms) => this.#metrics.stage(stage, ms));
   }
 
@@ -76,6 +79,7 @@ export class Telemetry implements TelemetryObserver, AsyncDisposable {
       if (news.type === 'requeued') this.#metrics.requeued();
       if (news.type === 'ended') this.#metrics.ended(rollout.tenant, news.outcome);
       this.#times.note(rollout.id, news.type);
+      this.#lines.rollout(rollout, news);
       this.#spans?.rollout(rollout, news);
     });
   }
@@ -83,6 +87,7 @@ export class Telemetry implements TelemetryObserver, AsyncDisposable {
   callback(rolloutId: string, news: CallbackNews): void {
     this.#safely(() => {
       this.#metrics.callback(news);
+      this.#lines.callback(rolloutId, news);
       this.#spans?.callback(rolloutId, news);
     });
   }

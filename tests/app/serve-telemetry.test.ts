@@ -50,12 +50,12 @@ it('counts, traces and logs every rollout, and shows no key', { timeout: 120_000
   await Promise.all(ends);
   const metrics = async (): Promise<string> =>
     await (await fetch(`${server.controlUrl}/metrics`)).text();
-  const ended = await fetch(`${server.controlUrl}/rollout/cancel`, {
+  const cancellation = await fetch(`${server.controlUrl}/rollout/cancel`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ ids: ['cancelled'] }),
   });
-  assert.equal(ended.status, 200);
+  assert.equal(cancellation.status, 200);
   const settled = `slipway_rollout_stage_seconds_count{stage="whole"} ${rollouts + 1}\n`;
   await until('every rollout is settled', async () => (await metrics()).includes(settled));
   const page = await metrics();
@@ -87,6 +87,19 @@ it('counts, traces and logs every rollout, and shows no key', { timeout: 120_000
   }
   const log = await readFile(path.join(server.dataDir, 'logs', 'server.ndjson'), 'utf8');
   assert.match(log, /"message":"the server is ready"/);
+  const lines = log
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const ended = lines.filter(({ message }) => message === 'rollout ended');
+  assert.equal(new Set(ended.map(({ rolloutId }) => rolloutId)).size, rollouts + 1);
+  assert.equal(ended.length, rollouts + 1);
+  for (const { state, cause, error, diagnostics } of ended)
+    if (state === 'failure') {
+      assert.deepEqual([cause, typeof error], ['AGENT_FAILED', 'string']);
+      assert.equal(typeof diagnostics, 'object');
+      assert.notEqual(diagnostics, null);
+    }
   for (const text of [page, log, JSON.stringify(receiver.documents)])
     assert.ok(!text.includes('canary'));
 });
