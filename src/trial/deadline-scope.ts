@@ -83,7 +83,9 @@ export class DeadlineScope {
   async within<T>(name: string, { signal, expired, work }: LimitedWork<T>): Promise<T> {
     signal.throwIfAborted();
     const limitMs = this.child(name).remainingMs;
-    using link = new LinkedAbort([signal], { ms: limitMs, reason: () => expired(limitMs) });
+    // What is left of a limit when its work begins is a fraction of a millisecond less than the limit.
+    const expire = (): RolloutError => expired(Math.round(limitMs));
+    using link = new LinkedAbort([signal], { ms: limitMs, reason: expire });
     const begun = work(link.signal, limitMs);
     this.#work.track(begun);
     return await raceAbort(begun, link.signal);

@@ -58,6 +58,8 @@ export class NativeExecution implements Execution {
   readonly #progress = new TrialProgressMap();
   readonly #redactor: TrajectoryRedactor;
   readonly #since: number;
+  /** Until the trial was made. */
+  #setupSec = 0;
   #config: TrialConfig | null = null;
   #task: Task | null = null;
   #trial: Trial | null = null;
@@ -127,10 +129,11 @@ export class NativeExecution implements Execution {
       trial = await this.#makeTrial(this.#aborted.signal);
     } catch (error) {
       this.#aborted.signal.throwIfAborted();
-      return this.#without(setUpFailed(error, this.#setupSec()));
+      return this.#without(setUpFailed(error, this.#elapsedSec()));
     }
     this.#trial = trial;
-    const setting = this.#setting(this.#setupSec());
+    this.#setupSec = this.#elapsedSec();
+    const setting = this.#setting();
     const result = await trial.run(this.#aborted.signal);
     const { workflow, final, warnings } = trialEnded(result, setting);
     this.#warn(warnings);
@@ -191,7 +194,7 @@ export class NativeExecution implements Execution {
   #observe(event: TrialEvent): void {
     const { clock } = this.#parts;
     if (event.type === 'stage:started' && event.phase === 'verifier' && event.step === null)
-      this.#complete(agentStopped(this.#trial?.failure ?? null, this.#setting(this.#setupSec())));
+      this.#complete(agentStopped(this.#trial?.failure ?? null, this.#setting()));
     if (this.#config === null) return;
     const facts = { config: this.#config, task: this.#task };
     const progress = this.#progress.after(event, facts, clock.now());
@@ -214,11 +217,12 @@ export class NativeExecution implements Execution {
     return { ...ending, errMessage: errMessage && this.#redactor.text(errMessage) };
   }
 
-  #setting(setupSec: number): Setting {
-    return { label: this.#request.label, rewardKey: this.#parts.options.rewardKey, setupSec };
+  #setting(): Setting {
+    const { rewardKey } = this.#parts.options;
+    return { label: this.#request.label, rewardKey, setupSec: this.#setupSec };
   }
 
-  #setupSec(): number {
+  #elapsedSec(): number {
     return Math.max(0, Math.round(this.#parts.clock.monotonicMs() - this.#since)) / 1000;
   }
 

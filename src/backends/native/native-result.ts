@@ -33,8 +33,15 @@ export function agentStopped(
       { outcome: outcomeOf(failure, null), category: 'agent_error', timings },
       emptySample(label),
     );
-  const outcome = outcomeOf(null, null);
-  return succeeded(emptySample(label), outcome, { phase: 'verification', timings });
+  const ending = succeeded(emptySample(label), outcomeOf(null, null), {
+    phase: 'verification',
+    timings,
+  });
+  // How the rollout ends is not known before its verification.
+  const diagnostics = Object.fromEntries(
+    Object.entries(ending.diagnostics ?? {}).filter(([name]) => name !== 'outcome'),
+  );
+  return { ...ending, diagnostics };
 }
 
 /** No trial could be made. */
