@@ -36,7 +36,7 @@ const suite = 'trixie';
 const edition = 1;
 const epochSeconds = 1_700_000_000;
 const makeMs = 8 * 60_000;
-const smallestRootBytes = 50_000_000;
+const smallestRootBytes = 40_000_000;
 
 /** Tag of the container image; the archive is imported under it where it is missing. */
 export const pythonImage = `slipway-python:3.13-${suite}.${edition}`;
@@ -55,8 +55,10 @@ export function osmosisPeerDir() {
 
 /** @returns {Promise<string>} What was done. */
 export async function provideOsmosisPeer() {
-  const packages = existsSync(osmosisPeerDir()) ? 'in the cache' : await providePackages();
-  const python = existsSync(pythonRootArchive()) ? 'in the cache' : await providePython();
+  const [packages, python] = await Promise.all([
+    existsSync(osmosisPeerDir()) ? 'in the cache' : providePackages(),
+    existsSync(pythonRootArchive()) ? 'in the cache' : providePython(),
+  ]);
   return packages === python ? packages : `packages ${packages}, Python ${python}`;
 }
 
@@ -101,6 +103,7 @@ async function makeAlone() {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+  await mkdir(cacheDir(), { recursive: true });
   const self = fileURLToPath(import.meta.url);
   const lock = join(cacheDir(), '.python-root.lock');
   const made = await run('flock', ['--timeout', '600', lock, process.execPath, self, '--make'], {
@@ -133,7 +136,8 @@ function rootOptions() {
     (folder) => `--dpkgopt=path-exclude=/usr/share/${folder}/*`,
   );
   return [
-    ...['--quiet', '--variant=essential', '--include=python3', '--format=tar'],
+    // Unpacked only: Python needs no script of its packages to have run.
+    ...['--quiet', '--variant=extract', '--include=base-files,python3', '--format=tar'],
     ...['--skip=output/dev', '--aptopt=Acquire::Languages "none"', ...excluded],
     '--aptopt=APT::Install-Recommends "false"',
   ];
