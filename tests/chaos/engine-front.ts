@@ -7,7 +7,7 @@ export class EngineFront implements AsyncDisposable {
   readonly #engineUrl: string;
   readonly #server = createServer((asked, answer) => this.#carry(asked, answer));
   readonly #open = new Map<string, number>();
-  readonly #seen = new Map<string, number>();
+  readonly #firstAt = new Map<string, number>();
 
   constructor(engineUrl: string) {
     this.#engineUrl = engineUrl;
@@ -28,8 +28,9 @@ export class EngineFront implements AsyncDisposable {
     return this.#open.get(id) ?? 0;
   }
 
-  seen(id: string): number {
-    return this.#seen.get(id) ?? 0;
+  /** When its first call came, in milliseconds of the epoch; null = none has. */
+  firstAt(id: string): number | null {
+    return this.#firstAt.get(id) ?? null;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -41,7 +42,7 @@ export class EngineFront implements AsyncDisposable {
   #carry(asked: IncomingMessage, answer: ServerResponse): void {
     const [, id = '', rest = ''] = /^\/r\/([^/]+)(\/.*)$/.exec(asked.url ?? '') ?? [];
     this.#open.set(id, this.open(id) + 1);
-    this.#seen.set(id, this.seen(id) + 1);
+    if (!this.#firstAt.has(id)) this.#firstAt.set(id, Date.now());
     const headers = { ...asked.headers };
     delete headers.host;
     const upstream = request(`${this.#engineUrl}${rest}`, { method: asked.method, headers });
