@@ -11,6 +11,15 @@ import { DrainRate, ReturnTimes, waitS } from './return-times.ts';
 /** Without history nobody knows better. */
 const unknownWaitS = 5;
 
+/**
+ * Nobody is sent away for longer than it takes to fill all places anew so many times: should more become free than was expected, there is somebody to take
+ * them. Who comes too early is sent away once more.
+ */
+const mostTurnovers = 2;
+
+/** Nor further into the future than so many times what has been seen: a bad first second does not empty the next minute. */
+const mostForesight = 2;
+
 /** A client that was told to come back in a second needs some of the next one to do so. */
 const lateMs = 2_000;
 
@@ -98,20 +107,17 @@ export class Admission {
     const places = this.#places(tenant);
     places.held += 1;
     this.#inFlight += 1;
+    this.#noteLoad();
     let isHeld = true;
-    const end = (): void => {
+    const end = (isDrained: boolean): void => {
       if (!isHeld) throw new TypeError('a reservation was released twice');
       isHeld = false;
+      if (isDrained) this.#drain.add(this.#clock.monotonicMs());
       places.held -= 1;
       this.#inFlight -= 1;
+      this.#noteLoad();
     };
-    return {
-      release: () => {
-        end();
-        this.#drain.add(this.#clock.monotonicMs());
-      },
-      giveBack: end,
-    };
+    return { release: () => end(true), giveBack: () => end(false) };
   }
 
   /** When a client that is sent away can expect a place: after those of its tenant that were sent away before it. It is awaited from then on. */
@@ -119,15 +125,19 @@ export class Admission {
     const { away } = this.#places(tenant);
     const now = this.#clock.monotonicMs();
     const rate = this.#drain.perSecond(now);
-    const seconds =
-      rate === null || rate === 0
-        ? unknownWaitS
-        : waitS(
-            ((away.countAfter(now) + 1) * this.#activeWeight(tenant)) /
-              (rate * this.#weightOf(tenant)),
-          );
+    const seconds = rate === null || rate === 0 ? unknownWaitS : this.#waitS(tenant, rate);
     away.add(now + seconds * 1000);
     return seconds;
+  }
+
+  #waitS(tenant: string, rate: number): number {
+    const now = this.#clock.monotonicMs();
+    const ahead = this.#places(tenant).away.countAfter(now);
+    const ownRate = (rate * this.#weightOf(tenant)) / this.#activeWeight(tenant);
+    const turnoverS = this.#inFlight / rate;
+    const observedS = this.#drain.observedMs(now) / 1000;
+    const knownS = Math.min(mostTurnovers * turnoverS, mostForesight * observedS);
+    return waitS(Math.min((ahead + 1) / ownRate, Math.max(unknownWaitS, knownS)));
   }
 
   capacity(isAccepting: boolean): Capacity {
@@ -140,6 +150,12 @@ export class Admission {
       available,
       accepting: isAccepting && available > 0,
     };
+  }
+
+  /** With a place for everybody, places become free as rarely as somebody comes. */
+  #noteLoad(): void {
+    const isBusy = this.#inFlight >= this.#limits.maxConcurrent;
+    this.#drain.setBusy(isBusy, this.#clock.monotonicMs());
   }
 
   #places(tenant: string): TenantPlaces {

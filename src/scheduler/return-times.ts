@@ -43,26 +43,47 @@ export class ReturnTimes {
   }
 }
 
-/** How fast places become free, from the latest times at which one did. */
+const kept = 64;
+const fewLatest = 16;
+
+/** How fast places become free when there is enough to do, from the latest times at which one did. Time with too little to do does not count. */
 export class DrainRate {
   readonly #times: number[] = [];
-  readonly #kept: number;
+  #busyMs = 0;
+  #since: number | null = null;
 
-  constructor(kept = 64) {
-    this.#kept = kept;
+  /** There is enough to do from now on, or too little. */
+  setBusy(isBusy: boolean, nowMs: number): void {
+    this.#busyMs = this.#at(nowMs);
+    this.#since = isBusy ? nowMs : null;
   }
 
-  add(ms: number): void {
-    this.#times.push(ms);
-    if (this.#times.length > this.#kept) this.#times.shift();
+  /** A place became free; counts only while there is enough to do. */
+  add(nowMs: number): void {
+    if (this.#since === null) return;
+    this.#times.push(this.#at(nowMs));
+    if (this.#times.length > kept) this.#times.shift();
   }
 
-  /** Places per second until `ms`; null = too few became free to tell. A standstill makes it fall. */
-  perSecond(ms: number): number | null {
-    const [oldest] = this.#times;
-    if (oldest === undefined || this.#times.length < 2) return null;
+  /** For how long there has been enough to do, in all. */
+  observedMs(nowMs: number): number {
+    return this.#at(nowMs);
+  }
+
+  /** Places per second; null = too few became free to tell. A standstill makes it fall, a start from one makes it rise at once. */
+  perSecond(nowMs: number): number | null {
+    if (this.#times.length < 2) return null;
+    return Math.max(this.#rate(kept, nowMs), this.#rate(fewLatest, nowMs));
+  }
+
+  #rate(count: number, nowMs: number): number {
+    const latest = this.#times.slice(-count);
     // Many in one instant say nothing about how fast: as if they had taken ten milliseconds.
-    return ((this.#times.length - 1) * 1000) / Math.max(10, ms - oldest);
+    return ((latest.length - 1) * 1000) / Math.max(10, this.#at(nowMs) - (latest[0] ?? 0));
+  }
+
+  #at(nowMs: number): number {
+    return this.#busyMs + (this.#since === null ? 0 : nowMs - this.#since);
   }
 }
 

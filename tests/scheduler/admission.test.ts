@@ -86,24 +86,61 @@ describe('admission', () => {
     assert.equal(doors.sendAway('a'), 5);
   });
 
-  it('says five seconds without history, then the place in the line by the rate of the drain', () => {
-    const { doors, clock } = admission(2, 0);
-    assert.equal(doors.sendAway('a'), 5);
-    clock.advance(10_000);
-    // One place per two seconds.
+  /** A server that is full, and of which one place becomes free every `everyMs`. */
+  const draining = (everyMs: number) => {
+    const bench = admission(4, 16);
+    const held = Array.from({ length: 20 }, () => bench.doors.tryReserve('a')!);
     for (let at = 0; at < 20; at += 1) {
-      doors.tryReserve('a')?.release();
-      clock.advance(2_000);
+      bench.clock.advance(everyMs);
+      held.shift()?.release();
+      held.push(bench.doors.tryReserve('a')!);
     }
-    const seconds = Array.from({ length: 40 }, () => doors.sendAway('a'));
-    assert.ok(seconds[0]! >= 2 && seconds[0]! <= 3, String(seconds[0]));
-    assert.ok(seconds[9]! >= 18 && seconds[9]! <= 24, String(seconds[9]));
+    return { ...bench, held };
+  };
+
+  it('says five seconds without history, then the place in the line by the rate of the drain', () => {
+    assert.equal(admission(2, 0).doors.sendAway('a'), 5);
+    const { doors } = draining(500);
+    const seconds = Array.from({ length: 200 }, () => doors.sendAway('a'));
+    assert.equal(seconds[0], 1);
+    assert.ok(seconds[9]! >= 5 && seconds[9]! <= 6, String(seconds[9]));
     assert.deepEqual(
       seconds,
       seconds.toSorted((x, y) => x - y),
     );
-    assert.equal(Math.max(...seconds), 60);
-    assert.ok(seconds.every((value) => Number.isInteger(value) && value >= 1));
+    // All places are taken by others in 10 s; nobody is sent away for more than twice that.
+    assert.ok(seconds.at(-1)! >= 18 && seconds.at(-1)! <= 22, String(seconds.at(-1)));
+    assert.ok(seconds.every((value) => Number.isInteger(value)));
+  });
+
+  it('never sends anybody away for more than a minute', () => {
+    const { doors } = draining(30_000);
+    const seconds = Array.from({ length: 20 }, () => doors.sendAway('a'));
+    assert.deepEqual([Math.min(...seconds), Math.max(...seconds)], [30, 60]);
+  });
+
+  it('does not look further ahead than twice as far as it has seen', () => {
+    const { doors, clock } = admission(1, 40);
+    const held = Array.from({ length: 41 }, () => doors.tryReserve('a')!);
+    // Two places in a second, as far as is known: eighty turns would take long.
+    for (let at = 0; at < 2; at += 1) {
+      clock.advance(4_000);
+      held.shift()?.release();
+      held.push(doors.tryReserve('a')!);
+    }
+    const seconds = Array.from({ length: 40 }, () => doors.sendAway('a'));
+    assert.equal(Math.max(...seconds), 16);
+  });
+
+  it('says longer while nothing becomes free, and not longer for a time with nothing to do', () => {
+    const { doors, clock, held } = draining(500);
+    clock.advance(60_000);
+    const standing = doors.sendAway('a');
+    assert.ok(standing > 3, String(standing));
+    for (const place of held) place.release();
+    clock.advance(3_600_000);
+    Array.from({ length: 20 }, () => doors.tryReserve('a'));
+    assert.equal(doors.sendAway('a'), 1);
   });
 
   it('never has more out than the limit, nor another count than what is held, whatever happens', () => {

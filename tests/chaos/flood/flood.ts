@@ -1,0 +1,290 @@
+/**
+ * A flood of submissions from three tenants against a server that can take only some of them, and what is seen of it: from the clients, from the receiver
+ * of callbacks, from somebody who asks for health and cancels all the time, and from the server's own counts.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { Pool } from 'undici';
+import type { Capacity } from '../../../src/wire/rollout/health.ts';
+import { startServeProcess } from '../../support/serve-process.ts';
+
+export const tenantWeights: Readonly<Record<string, number>> = { a: 1, b: 1, c: 2 };
+
+export interface FloodOptions {
+  readonly submissions: number;
+  /** All are submitted for the first time within this. */
+  readonly overMs: number;
+  readonly maxConcurrent: number;
+  readonly maxQueueDepth: number;
+  readonly backendFlags: readonly string[];
+  /** More of the configuration file. */
+  readonly config?: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** See `serve-counted.ts`. */
+  readonly variant?: 'loose' | 'unweighted';
+  /** Rollouts one by one before it. */
+  readonly warmUps: number;
+  /** Every so many rollouts one is cancelled as soon as it is accepted. */
+  readonly cancelEvery: number;
+  /** Between two looks at the health. */
+  readonly pauseMs: number;
+  readonly leastReads: number;
+  readonly limitMs: number;
+}
+
+export interface ClientsTask {
+  readonly url: string;
+  readonly callbackUrl: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly clients: readonly {
+    readonly id: string;
+    readonly tenant: string;
+    readonly atMs: number;
+  }[];
+}
+
+export interface ClientsReport {
+  /** Every client was accepted, or given up. */
+  readonly isDone: boolean;
+  readonly refusedMs: readonly number[];
+  /** What they were told with every refusal. */
+  readonly retryAfterS: readonly number[];
+  readonly otherStatuses: readonly number[];
+  readonly errors: readonly string[];
+  /** From when on every tenant had clients that were sent away, until one had none left outside; wall clock in ms. */
+  readonly contestedFrom: number | null;
+  readonly contestedTo: number | null;
+}
+
+export type ClientNews = { readonly accepted: string } | { readonly report: ClientsReport };
+export type ReceiverNews =
+  | { readonly url: string }
+  | { readonly channel: string; readonly id: string; readonly atMs: number };
+
+/** What the server counted beside its own figures. */
+export interface ServerCounts {
+  readonly capacityReads: number;
+  /** Reads that showed another number than there were reservations. */
+  readonly mismatches: number;
+  readonly mostHeld: number;
+  readonly mostExecuting: number;
+  readonly mostQueued: number;
+  /** By tenant, while every tenant had some waiting. */
+  readonly contestedStarts: Record<string, number>;
+}
+
+export interface FloodEvidence {
+  readonly options: FloodOptions;
+  readonly clients: ClientsReport;
+  readonly capacities: readonly Capacity[];
+  readonly healthMs: readonly number[];
+  readonly cancelMs: readonly number[];
+  readonly badProbes: readonly string[];
+  /** Ends by tenant while every tenant had clients outside. */
+  readonly contestedEnds: Readonly<Record<string, number>>;
+  readonly accepted: number;
+  readonly cancelled: number;
+  readonly ended: number;
+  /** Accepted, not cancelled, and without a last callback. */
+  readonly lost: readonly string[];
+  readonly server: ServerCounts | null;
+  readonly seconds: number;
+}
+
+/** What a client submits. */
+export function rolloutBody(
+  id: string,
+  of: { readonly callbackUrl: string; readonly metadata: Readonly<Record<string, unknown>> },
+): Readonly<Record<string, unknown>> {
+  return {
+    rollout_id: id,
+    initial_messages: [{ role: 'user', content: 'work' }],
+    chat_completions_url: '',
+    completion_callback_url: `${of.callbackUrl}/completion/${id}`,
+    grader_callback_url: `${of.callbackUrl}/grader/${id}`,
+    metadata: of.metadata,
+    label: 'yes',
+  };
+}
+
+const program = path.join(import.meta.dirname, 'serve-counted.ts');
+
+export async function runFlood(options: FloodOptions): Promise<FloodEvidence> {
+  const dir = await mkdtemp(path.join(tmpdir(), 'slipway-flood-'));
+  const tenants = Object.entries(tenantWeights).map(
+    ([name, weight]) => `[tenants.${name}]\nid_prefix = "${name}::"\nweight = ${weight}\n`,
+  );
+  const config = path.join(dir, 'slipway.toml');
+  await writeFile(config, [options.config ?? '', ...tenants].join('\n'));
+  try {
+    await using server = await startServeProcess(
+      [
+        ...['--config', config, '--data-dir', path.join(dir, 'data'), '--data-port', '0'],
+        ...['--max-concurrent', String(options.maxConcurrent)],
+        ...['--max-queue-depth', String(options.maxQueueDepth)],
+        ...options.backendFlags,
+      ],
+      {
+        stateDir: dir,
+        program: [program],
+        ...(options.variant !== undefined && { variables: { FLOOD_VARIANT: options.variant } }),
+      },
+    );
+    let said = '';
+    server.child.stdout?.on('data', (text: Buffer) => (said += text.toString()));
+    const seen = await new Flood(server.url, options).run();
+    await server.stop();
+    const line = said.split('\n').find((one) => one.startsWith('{"counts"'));
+    const counts =
+      line === undefined ? null : (JSON.parse(line) as { counts: ServerCounts }).counts;
+    return { ...seen, server: counts };
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+class Flood {
+  readonly #url: string;
+  readonly #options: FloodOptions;
+  readonly #capacities: Capacity[] = [];
+  readonly #healthMs: number[] = [];
+  readonly #cancelMs: number[] = [];
+  readonly #badProbes: string[] = [];
+  readonly #accepted = new Set<string>();
+  readonly #cancelled = new Set<string>();
+  readonly #endedAt = new Map<string, number>();
+  readonly #toCancel: string[] = [];
+  #report: ClientsReport | null = null;
+
+  constructor(url: string, options: FloodOptions) {
+    this.#url = url;
+    this.#options = options;
+  }
+
+  async run(): Promise<Omit<FloodEvidence, 'server'>> {
+    const began = performance.now();
+    const { submissions, limitMs, leastReads } = this.#options;
+    const receiver = new Worker(path.join(import.meta.dirname, 'receiver.ts'));
+    const callbackUrl = await this.#listen(receiver);
+    const pool = new Pool(this.#url, { connections: 4, pipelining: 1 });
+    await this.#warmUp(pool, callbackUrl);
+    const clients = new Worker(path.join(import.meta.dirname, 'clients.ts'), {
+      workerData: this.#task(callbackUrl, submissions),
+    });
+    clients.on('message', (news: ClientNews) => this.#hear(news));
+    const isOver = (): boolean =>
+      (this.#report?.isDone === true &&
+        this.#lost().length === 0 &&
+        this.#capacities.length >= leastReads) ||
+      performance.now() - began > limitMs;
+    await Promise.all([this.#watch(pool, isOver), this.#cancelSome(pool, isOver)]);
+    await pool.destroy();
+    await Promise.all([receiver.terminate(), clients.terminate()]);
+    return this.#evidence((performance.now() - began) / 1_000);
+  }
+
+  /** A server that has just started compiles what it runs: that is not what a flood meets. */
+  async #warmUp(pool: Pool, callbackUrl: string): Promise<void> {
+    for (let at = 0; at < this.#options.warmUps; at += 1) {
+      const id = `warm-${at}`;
+      const body = JSON.stringify(rolloutBody(id, { ...this.#options, callbackUrl }));
+      const headers = { 'content-type': 'application/json' };
+      const answer = await pool.request({ method: 'POST', path: '/rollout', body, headers });
+      await answer.body.dump();
+      while (answer.statusCode === 202 && !this.#endedAt.has(id)) await delay(2);
+    }
+    this.#endedAt.clear();
+  }
+
+  #task(callbackUrl: string, submissions: number): ClientsTask {
+    const names = Object.keys(tenantWeights);
+    const clients = Array.from({ length: submissions }, (_, at) => {
+      const tenant = names[at % names.length]!;
+      const atMs = (at * this.#options.overMs) / submissions;
+      return { id: `${tenant}::${at}`, tenant, atMs };
+    });
+    return { url: this.#url, callbackUrl, metadata: this.#options.metadata, clients };
+  }
+
+  async #listen(receiver: Worker): Promise<string> {
+    const url = Promise.withResolvers<string>();
+    receiver.on('message', (news: ReceiverNews) => {
+      if ('url' in news) url.resolve(news.url);
+      else if (news.channel === 'grader') this.#endedAt.set(news.id, news.atMs);
+    });
+    receiver.on('error', url.reject);
+    return await url.promise;
+  }
+
+  #hear(news: ClientNews): void {
+    if ('report' in news) {
+      this.#report = news.report;
+      return;
+    }
+    this.#accepted.add(news.accepted);
+    if (this.#accepted.size % this.#options.cancelEvery === 0) this.#toCancel.push(news.accepted);
+  }
+
+  #lost(): readonly string[] {
+    return [...this.#accepted].filter((id) => !this.#endedAt.has(id) && !this.#cancelled.has(id));
+  }
+
+  async #watch(pool: Pool, isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const began = performance.now();
+      const answer = await pool.request({ method: 'GET', path: '/health' });
+      const { capacity } = (await answer.body.json()) as { capacity: Capacity };
+      this.#healthMs.push(performance.now() - began);
+      if (answer.statusCode !== 200) this.#badProbes.push(`health ${answer.statusCode}`);
+      this.#capacities.push(capacity);
+      await delay(this.#options.pauseMs);
+    }
+  }
+
+  /** Ids that never come, and some that do. */
+  async #cancelSome(pool: Pool, isOver: () => boolean): Promise<void> {
+    for (let round = 0; !isOver(); round += 1) {
+      const id = this.#toCancel.shift() ?? `nobody-${round}`;
+      const began = performance.now();
+      const answer = await pool.request({
+        ...{ method: 'POST', path: '/rollout/cancel', body: JSON.stringify({ ids: [id] }) },
+        headers: { 'content-type': 'application/json' },
+      });
+      const { dispositions } = (await answer.body.json()) as {
+        dispositions: Record<string, string>;
+      };
+      this.#cancelMs.push(performance.now() - began);
+      if (answer.statusCode !== 200) this.#badProbes.push(`cancel ${answer.statusCode}`);
+      if (dispositions[id]?.startsWith('cancelled') === true) this.#cancelled.add(id);
+      await delay(2 * this.#options.pauseMs);
+    }
+  }
+
+  #evidence(seconds: number): Omit<FloodEvidence, 'server'> {
+    const none = { refusedMs: [], retryAfterS: [], otherStatuses: [], errors: [] };
+    const unknown = { isDone: false, contestedFrom: null, contestedTo: null };
+    const clients = this.#report ?? { ...none, ...unknown };
+    const { contestedFrom, contestedTo } = clients;
+    const contestedEnds = Object.fromEntries(Object.keys(tenantWeights).map((name) => [name, 0]));
+    for (const [id, atMs] of this.#endedAt)
+      if (contestedFrom !== null && atMs >= contestedFrom && atMs <= (contestedTo ?? 0))
+        contestedEnds[id.slice(0, 1)]! += 1;
+    return {
+      options: this.#options,
+      clients,
+      capacities: this.#capacities,
+      healthMs: this.#healthMs,
+      cancelMs: this.#cancelMs,
+      badProbes: this.#badProbes,
+      contestedEnds,
+      accepted: this.#accepted.size,
+      cancelled: this.#cancelled.size,
+      ended: this.#endedAt.size,
+      lost: this.#lost(),
+      seconds,
+    };
+  }
+}

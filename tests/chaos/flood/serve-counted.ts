@@ -1,0 +1,113 @@
+/**
+ * `slipway serve` that counts for itself what its admission gave away and what its backend executes, and says at its end whether the figures that it
+ * showed were those. `FLOOD_VARIANT` breaks it on purpose: `loose` checks the limit some milliseconds before it takes a place, `unweighted` forgets weights.
+ */
+import { Command } from 'commander';
+import { composeApp } from '../../../src/app/compose.ts';
+import { startServer } from '../../../src/app/serve.ts';
+import { LocalBackend } from '../../../src/backends/local/local-backend.ts';
+import { NativeBackend } from '../../../src/backends/native/native-backend.ts';
+import { NullBackend } from '../../../src/backends/null/null-backend.ts';
+import { addServeOptions, serveFlags } from '../../../src/cli/serve-options.ts';
+import { readServeConfig } from '../../../src/config/serve/read-serve-config.ts';
+import { never } from '../../../src/core/linked-abort.ts';
+import { Admission, type Reservation } from '../../../src/scheduler/admission.ts';
+import { MemoryQueue } from '../../../src/scheduler/memory/memory-queue.ts';
+import { Tenants } from '../../../src/scheduler/tenants.ts';
+import type { Execution, ExecutionBackend } from '../../../src/backends/execution-backend.ts';
+import type { Lease, QueueEntry } from '../../../src/scheduler/queue.ts';
+import type { Capacity } from '../../../src/wire/rollout/health.ts';
+import { tenantWeights, type ServerCounts } from './flood.ts';
+
+const counts = { held: 0, executing: 0 };
+const seen: { -readonly [Name in keyof ServerCounts]: ServerCounts[Name] } = {
+  ...{ capacityReads: 0, mismatches: 0, mostHeld: 0, mostExecuting: 0, mostQueued: 0 },
+  contestedStarts: { a: 0, b: 0, c: 0 },
+};
+/** Methods themselves: what replaces them calls them with its own `this`. */
+const method = (of: object, name: string): unknown => Reflect.get(of, name);
+const force = method(Admission.prototype, 'force') as (
+  this: Admission,
+  tenant: string,
+) => Reservation;
+const capacity = method(Admission.prototype, 'capacity') as (
+  this: Admission,
+  isAccepting: boolean,
+) => Capacity;
+const put = method(MemoryQueue.prototype, 'put') as (
+  this: MemoryQueue,
+  entry: QueueEntry,
+) => Promise<void>;
+const take = method(MemoryQueue.prototype, 'take') as (this: MemoryQueue) => Promise<Lease | null>;
+
+Admission.prototype.force = function (tenant): Reservation {
+  const reservation = force.call(this, tenant);
+  counts.held += 1;
+  seen.mostHeld = Math.max(seen.mostHeld, counts.held);
+  return {
+    release: () => {
+      counts.held -= 1;
+      reservation.release();
+    },
+    giveBack: () => {
+      counts.held -= 1;
+      reservation.giveBack();
+    },
+  };
+};
+
+Admission.prototype.capacity = function (isAccepting) {
+  const shown = capacity.call(this, isAccepting);
+  seen.capacityReads += 1;
+  if (shown.in_flight !== counts.held) seen.mismatches += 1;
+  return shown;
+};
+
+MemoryQueue.prototype.put = async function (entry) {
+  await put.call(this, entry);
+  seen.mostQueued = Math.max(seen.mostQueued, this.counts().queued);
+};
+
+MemoryQueue.prototype.take = async function () {
+  const isContested = Object.keys(tenantWeights).every((name) => this.counts(name).queued > 0);
+  const lease = await take.call(this);
+  if (isContested && lease !== null) seen.contestedStarts[lease.entry.tenant]! += 1;
+  return lease;
+};
+
+for (const { prototype } of [NullBackend, LocalBackend, NativeBackend]) {
+  const execute = method(prototype, 'execute') as (
+    this: ExecutionBackend,
+    ...given: Parameters<ExecutionBackend['execute']>
+  ) => Execution;
+  prototype.execute = function (request, hooks) {
+    const execution = execute.call(this, request, hooks);
+    counts.executing += 1;
+    seen.mostExecuting = Math.max(seen.mostExecuting, counts.executing);
+    const end = (): void => void (counts.executing -= 1);
+    execution.result.then(end, end);
+    return execution;
+  };
+}
+
+const staleMs = 5;
+if (process.env['FLOOD_VARIANT'] === 'loose') {
+  let known = 0;
+  setInterval(() => (known = counts.held), staleMs).unref();
+  Admission.prototype.tryReserve = function (tenant) {
+    const { max_concurrent, max_queue_depth } = capacity.call(this, true);
+    return known < max_concurrent + max_queue_depth ? this.force(tenant) : null;
+  };
+}
+if (process.env['FLOOD_VARIANT'] === 'unweighted') Tenants.prototype.weight = () => 1;
+
+const command = addServeOptions(new Command().option('--json'));
+command.parse(process.argv);
+const ports = await composeApp(process.env, process.cwd());
+const config = await readServeConfig(serveFlags(command), ports.machine);
+const server = await startServer(config, { ports, signal: never });
+const { controlUrl, dataUrl, recovered } = server;
+process.once('SIGTERM', () => {
+  void server.stop(never).then(() => console.log(JSON.stringify({ counts: seen })));
+});
+console.log(JSON.stringify({ url: controlUrl, data_url: dataUrl, recovered }));
