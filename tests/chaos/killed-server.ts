@@ -15,7 +15,7 @@ import { bundledTasksDir, repositoryDir } from '../support/slipway-cli.ts';
 import { untilAbsent } from './killed-runs.ts';
 import { LiveLoad, type PlannedWork } from './live-load.ts';
 import { judgeRollout } from './rollout-evidence.ts';
-import { addGarbage } from './store-garbage.ts';
+import { addGarbage, addHalfRecord } from './store-garbage.ts';
 import { inspectStore } from './store-inspection.ts';
 
 export interface KilledServerOptions {
@@ -83,6 +83,8 @@ const planned: Record<'null' | 'native', (random: () => number) => PlannedWork> 
     reward: 1,
   }),
 };
+/** A kill at a callback lets at most so many pass. */
+const callbacksBefore = { null: 40, native: 6 };
 const running = { null: (live: number) => Math.ceil(live / 2), native: () => 4 };
 
 export async function killServer(options: KilledServerOptions): Promise<KilledServerReport> {
@@ -119,7 +121,8 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
       const kind = kinds[index % kinds.length] ?? 'timed';
       await load.isFull();
       const kill = (): void => void server.child.kill('SIGKILL');
-      if (kind === 'callback') await load.atCallback(Math.floor(random() * 40), kill);
+      if (kind === 'callback')
+        await load.atCallback(Math.floor(random() * callbacksBefore[backend]), kill);
       else if (kind === 'cancel') await load.atCancel(kill);
       else if (kind === 'creating') await untilCreating(root, server.child.pid ?? -1);
       else await delay(20 + random() * 900);
@@ -130,6 +133,7 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
       const { open, inFlight } = journalOf(root, dead);
       if (kind === 'starting') await killWhileStarting(flags, root, 200 + random() * 1_300);
       const garbage = await addGarbage(dataDir, random);
+      if (random() < 0.5) await addHalfRecord(root, dead);
       startedAt = performance.now();
       server = await start();
       const { recovered } = server;
@@ -145,7 +149,7 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
       kills.push(report);
       options.onKill?.(report);
     }
-    const evidence = await load.finish(options.endLimitMs ?? 120_000);
+    const evidence = await load.finish(options.endLimitMs ?? 300_000);
     const code = await server.stop();
     const problems = [
       ...evidence.flatMap(judgeRollout),

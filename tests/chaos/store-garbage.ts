@@ -1,4 +1,4 @@
-import { appendFile, open, stat } from 'node:fs/promises';
+import { appendFile, open, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 const headerBytes = 32;
@@ -32,4 +32,15 @@ export async function addGarbage(dataDir: string, random: () => number): Promise
     await appendFile(log, frame.subarray(0, kept));
   }
   return kind ?? null;
+}
+
+/** Puts half a record behind the last one of a dead server's sandbox journal. */
+export async function addHalfRecord(stateDir: string, pid: number): Promise<void> {
+  const runsDir = path.join(stateDir, 'runs');
+  const names = await readdir(runsDir).catch(() => []);
+  for (const name of names.filter((one) => one.endsWith('.ndjson'))) {
+    const file = path.join(runsDir, name);
+    const [first = ''] = (await readFile(file, 'utf8')).split('\n');
+    if (first.includes(`"pid":${pid},`)) await appendFile(file, '{"type":"created","na');
+  }
 }
