@@ -33,11 +33,11 @@ const pattern = /^(https?):\/\/(?:([^/?#\\]*)@)?([^/?#@\\]+)([/?][^#]*)?(?:#.*)?
 export function urlParts(url: string): UrlParts | null {
   const [, scheme = '', login, authority = '', rest = ''] = pattern.exec(url) ?? [];
   const parsed = URL.parse(`${scheme}://${authority}`);
-  if (parsed === null || /[^\u0021-\u007e]/.test(url)) return null;
+  if (parsed === null || /[\u0000-\u0020\u007f]/.test(url)) return null;
   return {
     origin: parsed.origin,
     host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
-    path: rest.startsWith('/') ? rest : `/${rest}`,
+    path: encoded(rest.startsWith('/') ? rest : `/${rest}`),
     authorization: login === undefined ? null : `Basic ${base64(login)}`,
   };
 }
@@ -120,6 +120,11 @@ function resolvesToPrivate(found: string | readonly LookupAddress[]): boolean {
   return typeof found === 'string'
     ? isPrivateHost(found)
     : found.some(({ address }) => isPrivateHost(address));
+}
+
+/** What is no ASCII cannot stand in a request line; the rest stays as it is. */
+function encoded(path: string): string {
+  return path.toWellFormed().replace(/[^\u0000-\u007e]+/g, encodeURIComponent);
 }
 
 function base64(login: string): string {

@@ -6,6 +6,7 @@ import { isRolloutError } from '../../src/core/errors.ts';
 import { parseIpAddress } from '../../src/wire/ip-address.ts';
 import { isPrivateAddress } from '../../src/wire/private-address.ts';
 import { UrlPolicy, urlParts } from '../../src/wire/url-policy.ts';
+import { seededRandom } from '../support/random.ts';
 
 const open = new UrlPolicy({ allow: [], privateAddresses: 'allow' });
 const closed = new UrlPolicy({ allow: [], privateAddresses: 'deny' });
@@ -20,6 +21,11 @@ describe('the pieces of a URL', () => {
     });
     assert.equal(urlParts('https://h?x')?.path, '/?x');
     assert.equal(urlParts('https://h')?.path, '/');
+    assert.equal(
+      urlParts('https://ä.example/é\ud800?x=ü%41')?.path,
+      '/%C3%A9%EF%BF%BD?x=%C3%BC%41',
+    );
+    assert.equal(urlParts('https://ä.example/')?.host, 'xn--4ca.example');
   });
 
   const none = [
@@ -33,13 +39,32 @@ describe('the pieces of a URL', () => {
       'http:///x',
       'http://h:99999/',
     ],
-    ...['http://h/a b', 'http://h/\n', 'http://h/é', 'http://[::1/', 'http://u@/x', 'javascript:1'],
+    ...['http://h/a b', 'http://h/\n', 'http://[::1/', 'http://u@/x', 'javascript:1'],
   ];
   for (const url of none)
     test(`is refused by every policy: ${JSON.stringify(url)}`, () => {
       assert.equal(urlParts(url), null);
       assert.equal(open.problem(url), 'is not an http or https URL');
     });
+});
+
+test('the host is the one that other readers of URLs see, whatever the text', () => {
+  const random = seededRandom(11);
+  const pieces = [
+    ...['http', 'https', ':', '/', '//', '@', '\\\\', '?', '#', '[', ']', '::1', '%40', '%2f', '.'],
+    ...['a.example', 'b.example', '127.0.0.1', ':80', 'ä', '%00', ';', ' ', '\t', '0x7f.1', '..'],
+  ];
+  let read = 0;
+  for (let round = 0; round < 20_000; round += 1) {
+    const length = 1 + Math.floor(random() * 8);
+    const tail = Array.from({ length }, () => pieces[Math.floor(random() * pieces.length)]);
+    const url = `http://${tail.join('')}`;
+    const parts = urlParts(url);
+    if (parts === null) continue;
+    read += 1;
+    assert.equal(URL.parse(url)?.origin, parts.origin, url);
+  }
+  assert.ok(read > 1_000, String(read));
 });
 
 describe('private addresses', () => {
