@@ -32,7 +32,7 @@ import { cleanDeadRuns } from './serve/clean-dead-runs.ts';
 import { DiskWatch } from './serve/disk-watch.ts';
 import { loadOf, openLoadEngine } from './serve/engine-load.ts';
 import { watchFiles } from './serve/file-watch.ts';
-import { callerKeys, keyFiles, keySources, logFileOf } from './serve/key-sources.ts';
+import { callerKeys, keyFiles, keySources, logFileOf, otlpHeadersOf } from './serve/key-sources.ts';
 import { closeServer, listen } from './serve/listen.ts';
 import { makeBackend } from './serve/open-backend.ts';
 import { openStore } from './serve/open-store.ts';
@@ -89,8 +89,13 @@ export async function startServer(
   if (loadEngine !== null) scope.defer(() => loadEngine.engine.destroy(stopped()));
   await makeFolder(dataDir);
 
+  const otlpHeaders = await otlpHeadersOf(config, sources);
   const mask = new SecretMask();
-  mask.add([...(await callerKeys(config, sources)), ...(loadEngine?.key ? [loadEngine.key] : [])]);
+  mask.add([
+    ...(await callerKeys(config, sources)),
+    ...(loadEngine?.key ? [loadEngine.key] : []),
+    ...Object.values(otlpHeaders),
+  ]);
   const log = new ServerLog(logFileOf(dataDir), {
     ...{ clock, mask, level: config.log.level },
     ...{ maxBytes: config.log.maxBytes, kept: config.log.keep },
@@ -101,7 +106,7 @@ export async function startServer(
     ...{ clock, logger: log, instanceId: addresses.instanceId },
     tenants: [...new Set(['default', ...Object.keys(config.tenants)])],
     otlpUrl: config.telemetry.otlpUrl,
-    otlpHeaders: {},
+    otlpHeaders,
     serviceName: config.telemetry.serviceName,
   });
   scope.defer(() => telemetry.close(AbortSignal.timeout(lastWordsMs)));

@@ -37,11 +37,15 @@ function defaultText({ fallback, kind }: SettingRow['setting']): string {
   return isEmpty ? '' : ` (default: ${JSON.stringify(shown).replaceAll('"', '')})`;
 }
 
+const isOfConfig = (flag: string): boolean =>
+  flag === '--config' || settingRows.some((row) => row.flag === flag);
+
 /** Values by flag, only of flags that were given. */
 export function serveFlags(command: Command): ServeFlags {
   return Object.fromEntries(
     command.options
       .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+      .filter((option) => isOfConfig(option.long ?? ''))
       .map((option) => [
         option.long ?? '',
         command.getOptionValue(option.attributeName()) as ServeFlags[string],

@@ -40,6 +40,22 @@ export async function callerKeys(
   return Object.values(await readSecrets(keyPlaces(config), sources)).flat();
 }
 
+/** Values of the headers that go to the collector of spans. */
+export async function otlpHeadersOf(
+  { telemetry }: ServeConfig,
+  sources: SecretSources,
+): Promise<Readonly<Record<string, string>>> {
+  const names = Object.keys(telemetry.otlpHeaders);
+  const places = names.map((name) => [
+    `telemetry.otlp_headers.${name}`,
+    [telemetry.otlpHeaders[name] ?? ''],
+  ]);
+  const values = Object.values(
+    await readSecrets(Object.fromEntries(places) as Record<string, string[]>, sources),
+  );
+  return Object.fromEntries(names.map((name, index) => [name, values[index]?.[0] ?? '']));
+}
+
 /** Files of keys: when one changes, keys are read again. */
 export function keyFiles(config: ServeConfig): readonly string[] {
   return secretFiles(keyPlaces(config), config.baseDir);

@@ -22,10 +22,10 @@ export async function readSecrets(
     const secrets = await Promise.all(
       list.map(async (place) => {
         const read = await readPlace(place, sources);
-        if (read.length === 0 || read.some((secret) => /[\s\u0000-\u001f\u007f]/.test(secret)))
+        if (read.length === 0 || read.some((secret) => /[^\u0020-\u007e]/.test(secret)))
           problems.add(
             name,
-            `${place} holds no key, or one with spaces`,
+            `${place} holds no key, or one that no header can hold`,
             'Write one key per line: letters, digits and signs.',
           );
         return read;

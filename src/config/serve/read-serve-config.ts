@@ -52,6 +52,8 @@ export function compileServeConfig(
   const { flags, document, file } = given;
   const problems = new Problems();
   const baseDir = file === null ? machine.cwd : resolve(file, '..');
+  const known = new Set(['--config', ...settingRows.map(({ flag }) => flag)]);
+  for (const flag of Object.keys(flags)) if (!known.has(flag)) addUnknown(flag, known, problems);
   const inFile = flatten(document, problems);
   const values = new Map<string, unknown>();
   const origins: SettingOrigin[] = [];

@@ -162,6 +162,25 @@ export const table: Kind<Readonly<Record<string, unknown>>> = simple(
   },
 );
 
+/** Secrets by name, each by its place. */
+export const secretTable: Kind<Readonly<Record<string, string>>> = {
+  ...simple('a table of env:NAME or file:PATH', 'JSON', (value: unknown, isText: boolean) => {
+    const found = table.read(value, isText);
+    if ('problem' in found) return found;
+    for (const place of Object.values(found.value))
+      if (typeof place !== 'string' || !secretForm.test(place))
+        return { problem: 'expected env:NAME or file:PATH for each, never the secret itself' };
+    return { value: found.value as Readonly<Record<string, string>> };
+  }),
+  locate: (value, dir) =>
+    Object.fromEntries(
+      Object.entries(value).map(([name, place]) => [
+        name,
+        secretPlace.locate?.(place, dir) ?? place,
+      ]),
+    ),
+};
+
 /** Several of them; with commas in a variable, repeated as a flag. */
 export function listOf<T>(kind: Kind<T | null> | Kind<T>): Kind<readonly T[]> {
   const one = kind as Kind<T | null>;

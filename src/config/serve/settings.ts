@@ -11,6 +11,7 @@ import {
   number,
   seconds,
   secretPlace,
+  secretTable,
   table,
   text,
   whole,
@@ -116,6 +117,7 @@ export const settings = {
   },
   telemetry: {
     otlpUrl: setting(text, null, 'collector that spans are sent to by OTLP over HTTP; needs the OpenTelemetry packages'),
+    otlpHeaders: setting(secretTable, {}, 'headers for that collector, each by the place of its value'),
     serviceName: setting(text as Kind<string>, 'slipway', 'name of this service in spans'),
   },
   shutdown: {

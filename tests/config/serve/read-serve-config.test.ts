@@ -56,6 +56,8 @@ function valuesOf({ path, setting: { kind } }: SettingRow): readonly [string, st
     return [choices[0]!, choices.at(-1)!, choices[0]!];
   }
   if (kind.expects === 'true or false') return ['true', 'false', 'true'];
+  if (kind.expects.startsWith('a table of'))
+    return ['{"a":"env:A"}', '{"b":"env:B"}', '{"c":"file:c"}'];
   if (kind.expects === 'a table') return ['{"a":1}', '{"a":2}', '{"a":3}'];
   if (kind.expects.endsWith('from 0 to 1')) return ['0.1', '0.2', '0.3'];
   if (/^(a whole number|a number|seconds)/.test(kind.expects)) return ['5001', '5002', '5003'];
@@ -150,7 +152,7 @@ describe('the configuration of slipway serve', () => {
         tenants: { a: { weight: 0, colour: 'red' }, 'b c': {} },
       },
       variables: { SLIPWAY_LOG_LEVEL: 'loud' },
-      flags: { '--drain-sec': '1', '--max-concurrent': '0' },
+      flags: { '--prot': '1', '--max-concurrent': '0' },
     });
     for (const part of [
       '[listen.prot]: there is no such setting — Did you mean listen.port?',
@@ -161,6 +163,7 @@ describe('the configuration of slipway serve', () => {
       '[tenants.a.colour]: there is no such setting',
       '[tenants.b c]: a tenant is named by',
       '[variable SLIPWAY_LOG_LEVEL]: expected one of debug, info, warn, error',
+      '[--prot]: there is no such setting — Did you mean --port?',
       '[flag --max-concurrent]: expected a whole number of at least 1',
     ])
       assert.ok(text.includes(part), `${part}\nnot in\n${text}`);
@@ -172,9 +175,10 @@ describe('the configuration of slipway serve', () => {
       { document: { keys: { control: ['hunter2hunter2hunter2'] } } },
       { document: { tenants: { a: { key: 'hunter2hunter2hunter2' } } } },
       { variables: { SLIPWAY_ENGINE_KEY: 'hunter2hunter2hunter2' } },
+      { document: { telemetry: { otlp_headers: { authorization: 'hunter2hunter2hunter2' } } } },
     ]) {
       const text = problemsOf(given);
-      assert.match(text, /expected env:NAME or file:PATH, never the secret itself/);
+      assert.match(text, /expected env:NAME or file:PATH( for each)?, never the secret itself/);
       assert.doesNotMatch(text, /hunter2/);
     }
   });
