@@ -1,6 +1,10 @@
 /** The security suite against a real server, at a size for every run: `npm run prove -- security` is the whole. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
+import { lookFromInside } from '../chaos/security/sandboxed-server.ts';
 import { attackServer } from '../chaos/security/suite.ts';
 
 test(
@@ -18,3 +22,15 @@ test(
     );
   },
 );
+
+test('nothing of the keys is to be seen in a sandbox, and the control server answers nobody there', async () => {
+  const root = mkdtempSync(path.join(os.tmpdir(), 'slipway-inside-'));
+  try {
+    const { problems, reward, dumpBytes } = await lookFromInside(root);
+    assert.deepEqual(problems, []);
+    assert.equal(reward, 1);
+    assert.ok(dumpBytes > 1_000);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});

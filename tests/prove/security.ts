@@ -1,4 +1,8 @@
 /** Must show: a server that holds against whoever has one of its keys, or none; keys that die at once; secrets that are nowhere. With its control. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { lookFromInside } from '../chaos/security/sandboxed-server.ts';
 import { attackServer } from '../chaos/security/suite.ts';
 
 const attempts = Number(process.env['ATTEMPTS'] ?? '1000');
@@ -18,6 +22,13 @@ const report = await attackServer({
     if (problems.length > 0) isFailed = true;
   },
 });
+const root = mkdtempSync(path.join(os.tmpdir(), 'slipway-inside-'));
+const inside = await lookFromInside(root).finally(() => rmSync(root, { recursive: true }));
+console.log(
+  `from inside a sandbox: ${inside.dumpBytes} bytes of everything that names itself, the control server answers ${inside.controlAnswer ?? 'nothing'}`,
+);
+for (const problem of inside.problems) console.log(`    PROBLEM ${problem}`);
+if (inside.problems.length > 0) isFailed = true;
 const slowest = Math.max(...report.refusedAfterMs);
 console.log(
   `keys of rollouts that ended were refused within ${slowest.toFixed(0)} ms, the limit is ${refusalLimitMs} ms`,

@@ -163,9 +163,15 @@ export async function crossPlanes(
 export async function useDeadKeys(
   guarded: GuardedServer,
   held: readonly HeldRollout[],
-): Promise<{ readonly refusedAfterMs: readonly number[]; readonly problems: string[] }> {
+): Promise<{
+  readonly refusedAfterMs: readonly number[];
+  /** Calls that were still let through after the end was told. */
+  readonly through: number;
+  readonly problems: string[];
+}> {
   const problems: string[] = [];
   const refusedAfterMs: number[] = [];
+  let through = 0;
   const { origin } = new URL(guarded.server.dataUrl);
   const call = async ({ model }: HeldRollout) =>
     await rawPost(origin, chat, { headers: bearer(model.apiKey), body: '{"messages":[]}' });
@@ -178,14 +184,17 @@ export async function useDeadKeys(
     }
     const endedAt = performance.now();
     let status = await call(rollout);
-    while (status !== 401 && performance.now() < endedAt + 10_000) status = await call(rollout);
+    while (status !== 401 && performance.now() < endedAt + 10_000) {
+      through += 1;
+      status = await call(rollout);
+    }
     refusedAfterMs.push(performance.now() - endedAt);
     const before = guarded.upstream.received.length;
     for (let again = 0; again < 3; again += 1)
       if ((await call(rollout)) !== 401) problems.push(`the key of ${rollout.id} lives`);
     if (guarded.upstream.received.length > before) problems.push(`${rollout.id} reached its model`);
   }
-  return { refusedAfterMs, problems };
+  return { refusedAfterMs, through, problems };
 }
 
 /** Names that are none, and names that look as if they led elsewhere but are only names. */

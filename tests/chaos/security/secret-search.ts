@@ -37,8 +37,14 @@ export function findBelow(
   return readdirSync(dir, { recursive: true, encoding: 'utf8' }).flatMap((relative) => {
     const file = path.join(dir, relative);
     const finds = findIn(relative, `name ${relative}`, secrets);
-    if (!isLooked(relative) || !lstatSync(file).isFile()) return finds;
-    return [...finds, ...findIn(readFileSync(file), relative, secrets)];
+    if (!isLooked(relative)) return finds;
+    try {
+      if (!lstatSync(file).isFile()) return finds;
+      return [...finds, ...findIn(readFileSync(file), relative, secrets)];
+    } catch {
+      // A server at work removes what it needs no more.
+      return finds;
+    }
   });
 }
 

@@ -71,7 +71,11 @@ export async function attackServer(options: SuiteOptions): Promise<SuiteReport> 
     done('bodies beyond the limits', await sendLargeBodies(guarded));
     const dead = await useDeadKeys(guarded, held);
     const slowest = Math.max(...dead.refusedAfterMs).toFixed(0);
-    done('keys of rollouts that ended', dead.problems, `refused within ${slowest} ms`);
+    done(
+      'keys of rollouts that ended',
+      dead.problems,
+      `refused within ${slowest} ms, ${dead.through} calls went through before`,
+    );
     done('ids that lead elsewhere', await tryIds(guarded));
     done('links and special files', await inspectArtifacts(guarded, 'held-3'));
     done(
