@@ -206,6 +206,40 @@ describe('driven by osmosis-ai', { timeout: 300_000 }, () => {
     assert.match(outcomes[0]?.raised ?? '', /POST \/rollout returned 409/);
   });
 
+  test('it gets one result for each rollout when the server dies under them', async () => {
+    const own = await mkdtemp(path.join(os.tmpdir(), 'slipway-osmosis-death-'));
+    const flags = ['--backend', 'null', '--max-concurrent', '6', '--max-queue-depth', '6'];
+    const first = await startServeProcess(flags, { stateDir: own });
+    const ids = Array.from({ length: 12 }, (_, index) => `mortal-${index}`);
+    // Half of them have begun and would never end by themselves.
+    const running = peer.run({
+      server: first.url,
+      rollouts: ids.map((id, index) => rollout(id, { duration_ms: index < 6 ? 86_400_000 : 0 })),
+      linger_sec: 0.5,
+    });
+    await until('all are accepted, and those have begun', async () => {
+      const answer = await fetch(`${first.url}/api/v1/rollouts`);
+      const { rollouts } = (await answer.json()) as {
+        readonly rollouts: readonly { readonly id: string; readonly has_agent_begun: boolean }[];
+      };
+      const begun = rollouts.filter(({ has_agent_begun }) => has_agent_begun).map(({ id }) => id);
+      return rollouts.length === ids.length && ids.slice(0, 6).every((id) => begun.includes(id));
+    });
+    await first.kill();
+    const { port } = new URL(first.url);
+    const second = await startServeProcess([...flags, '--port', port], { stateDir: own });
+    assert.ok(second.recovered >= 6, `${second.recovered} were taken up`);
+    const { outcomes, commits, warnings } = await running;
+    await second.stop();
+    await rm(own, { recursive: true, force: true });
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ids.map((_, index) => (index < 6 ? 'failure' : 'success')),
+    );
+    assert.deepEqual(commits.map(({ rollout_id }) => rollout_id).sort(), [...ids].sort());
+    assert.deepEqual(warnings, []);
+  });
+
   async function runBehind(
     proxy: LossyProxy,
     more: { readonly rollouts: readonly PeerRollout[]; readonly linger_sec: number },
