@@ -9,9 +9,8 @@ export function rolloutIdProblem(id: string): string | null {
   if (id === '.' || id === '..') return 'must not be a relative folder';
   if (/[/\\]/.test(id)) return 'must be a single path segment: no slash, no backslash';
   if (/[\u0000-\u001f\u007f]/.test(id)) return 'must not hold control characters';
+  // Halves of a surrogate pair all become one replacement character in UTF-8: different ids would be one in a file.
   if (!id.isWellFormed()) return 'must be well-formed Unicode';
-  // Halves of a pair all become one replacement character in UTF-8: different ids would be one in a file.
-  if (!id.isWellFormed()) return 'must be whole text: half a surrogate pair is none';
   if (Buffer.byteLength(id) > rolloutIdMaxBytes)
     return `must not be longer than ${rolloutIdMaxBytes} bytes`;
   return null;

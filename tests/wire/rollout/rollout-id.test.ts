@@ -13,8 +13,8 @@ test('an id is one plain path segment that survives as a file name and in UTF-8'
     ['a\\b', /slash/],
     ['a\u0000', /control/],
     ['a\u007f', /control/],
-    ['a\ud83d', /surrogate/],
-    ['\ude00a', /surrogate/],
+    ['a\ud83d', /well-formed/],
+    ['\ude00a', /well-formed/],
     ['é'.repeat(rolloutIdMaxBytes / 2 + 1), /longer than 256 bytes/],
   ];
   for (const [id, problem] of bad) assert.match(rolloutIdProblem(id) ?? '', problem, id);
