@@ -14,7 +14,7 @@ interface ErrorDocument {
 const errorOf = (body: Buffer): ErrorDocument['error'] =>
   (JSON.parse(body.toString()) as ErrorDocument).error;
 
-describe('what goes upstream', () => {
+describe('what goes upstream', { timeout: 60_000 }, () => {
   it('keeps the address of the controller byte for byte, its query included', async () => {
     await using upstream = await ChatUpstream.start((response) => void response.end('{}'));
     await using running = await startRelay();
@@ -98,7 +98,7 @@ describe('what goes upstream', () => {
   });
 });
 
-describe('keys', () => {
+describe('keys', { timeout: 60_000 }, () => {
   it('come as bearer, as x-api-key or in the path, with or without /v1', async () => {
     await using upstream = await ChatUpstream.start((response) => void response.end('ok'));
     await using running = await startRelay();
@@ -166,7 +166,7 @@ describe('keys', () => {
   });
 });
 
-describe('answers', () => {
+describe('answers', { timeout: 60_000 }, () => {
   it('come back with status, type and bytes as they are, whole or in pieces', async () => {
     const bytes = Buffer.from([0, 255, 10, 13, 0xc3, 0x28, 65]);
     await using upstream = await ChatUpstream.start((response, { body }) => {
@@ -274,7 +274,7 @@ describe('answers', () => {
   });
 });
 
-describe('refusals', () => {
+describe('refusals', { timeout: 60_000 }, () => {
   const refusals: readonly {
     readonly name: string;
     readonly status: number;

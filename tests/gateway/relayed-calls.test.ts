@@ -7,7 +7,7 @@ import { registerGateway } from '../../src/gateway/register-gateway.ts';
 import { ChatUpstream } from '../fakes/chat-upstream.ts';
 import { bearer, call, openCall, startRelay } from './relay-fixture.ts';
 
-describe('the ends of calls', () => {
+describe('the ends of calls', { timeout: 60_000 }, () => {
   it('an agent that leaves ends the request upstream', async () => {
     await using upstream = await ChatUpstream.start((response) => {
       response.writeHead(200);
@@ -121,7 +121,7 @@ describe('the ends of calls', () => {
   });
 });
 
-describe('the mounted gateway', () => {
+describe('the mounted gateway', { timeout: 60_000 }, () => {
   it('takes its paths before the framework and leaves the rest to it', async () => {
     await using upstream = await ChatUpstream.start((response) => void response.end('ok'));
     await using running = await startRelay();

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rename, rm, stat, symlink, unlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -157,5 +158,41 @@ describe('the log of a server', () => {
     );
     assert.equal(lines[2]?.['lines'], 3);
     assert.equal(log.lost, 3);
+  });
+
+  it('begins a line of its own after one that a full disk cut', async (context) => {
+    const small = await mkdtemp(path.join(dir, 'small-'));
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'slipway-test', small], {
+        stdio: 'ignore',
+      });
+    } catch {
+      context.skip('needs the right to mount');
+      return;
+    }
+    try {
+      const file = path.join(small, 'server.ndjson');
+      await using log = openLog(file);
+      for (let index = 0; index < 40; index += 1) {
+        log.log('info', 'line', { index, text: 'x'.repeat(700) });
+        await log.flush();
+      }
+      const { size } = await stat(file);
+      assert.ok(log.lost > 0 && size > 0);
+      const full = await readFile(file, 'utf8');
+      assert.ok(!full.endsWith('\n'), 'the disk is full in the middle of a line');
+      execFileSync('mount', ['-o', 'remount,size=64k', small], { stdio: 'ignore' });
+      log.log('info', 'after');
+      await log.flush();
+      const text = await readFile(file, 'utf8');
+      assert.equal(text[full.length], '\n');
+      const after = text.slice(full.length).trim().split('\n');
+      assert.deepEqual(
+        after.map((line) => (JSON.parse(line) as Line).message),
+        ['after', 'lines of the log were lost'],
+      );
+    } finally {
+      execFileSync('umount', ['-l', small]);
+    }
   });
 });
