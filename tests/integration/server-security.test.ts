@@ -11,7 +11,7 @@ test(
   'a server holds against whoever has one of its keys, or none',
   { timeout: 240_000 },
   async () => {
-    const report = await attackServer({ held: 4, attempts: 56 });
+    const report = await attackServer({ held: 4, attempts: 42, hosts: ['0.0.0.0'] });
     const failed = report.checks.filter(({ problems }) => problems.length > 0);
     assert.deepEqual(failed, []);
     assert.ok(report.refusedAfterMs.length === 4);

@@ -11,13 +11,12 @@ export interface Find {
 export type Secrets = ReadonlyMap<string, string>;
 
 export function findIn(text: string | Buffer, place: string, secrets: Secrets): Find[] {
-  return [...secrets]
-    .filter(([, value]) =>
-      spellings(value).some((spelling) =>
-        typeof text === 'string' ? text.includes(spelling) : text.includes(Buffer.from(spelling)),
-      ),
-    )
-    .map(([secret]) => ({ secret, place }));
+  const has = (part: string): boolean => text.includes(part);
+  const all = [...secrets].map(([secret, value]) => ({ secret, forms: spellings(value) }));
+  // Most texts hold not even the beginning of one.
+  const beginnings = new Set(all.flatMap(({ forms }) => forms.map((form) => form.slice(0, 8))));
+  if (![...beginnings].some(has)) return [];
+  return all.filter(({ forms }) => forms.some(has)).map(({ secret }) => ({ secret, place }));
 }
 
 function spellings(value: string): readonly string[] {

@@ -20,6 +20,8 @@ export interface SuiteOptions {
   /** Rollouts that live while the server is attacked. */
   readonly held: number;
   readonly attempts: number;
+  /** Addresses that it must not listen on. */
+  readonly hosts: readonly string[];
   readonly onCheck?: (check: Check) => void;
 }
 
@@ -46,8 +48,7 @@ export async function attackServer(options: SuiteOptions): Promise<SuiteReport> 
     options.onCheck?.(check);
   };
   try {
-    const hosts = ['0.0.0.0', '::'];
-    done('refusal to bind without a key', await tryToBind(path.join(root, 'state'), hosts));
+    done('refusal to bind without a key', await tryToBind(path.join(root, 'state'), options.hosts));
     await using guarded = await GuardedServer.start(root, options.held + 4);
     const held = await Promise.all(
       Array.from({ length: options.held }, (_, index) =>
