@@ -26,6 +26,7 @@ import {
   overran,
   threadLost,
   toSample,
+  workflowBudgetMs,
   workflowEnded,
   type LocalEnding,
   type LocalFailure,
@@ -90,7 +91,7 @@ export class LocalExecution implements Execution {
 
   async #run(): Promise<ExecutionResult> {
     const { agentTimeoutMs, queuedMs } = this.#request;
-    const budgetMs = agentTimeoutMs === null ? Infinity : Math.max(0, agentTimeoutMs - queuedMs);
+    const budgetMs = workflowBudgetMs(agentTimeoutMs, queuedMs);
     const since = this.#parts.clock.monotonicMs();
     const { pool } = this.#parts;
     using limit = new LinkedAbort([this.#aborted.signal], {

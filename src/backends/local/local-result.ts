@@ -67,6 +67,11 @@ export function threadLost(part: UserPart, why: string): LocalFailure {
   return { phase, code, category: 'agent_error', message: `the ${part} ${why}` };
 }
 
+/** What is left for the workflow: the time in the queue is the controller's too. Infinity without a limit. */
+export function workflowBudgetMs(agentTimeoutMs: number | null, queuedMs: number): number {
+  return agentTimeoutMs === null ? Infinity : Math.max(0, agentTimeoutMs - queuedMs);
+}
+
 const tellFromMs = 100;
 
 /** `queuedMs`: how much of the limit went by before the code began. */
