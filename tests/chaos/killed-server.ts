@@ -124,7 +124,7 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
       if (kind === 'callback')
         await load.atCallback(Math.floor(random() * callbacksBefore[backend]), kill);
       else if (kind === 'cancel') await load.atCancel(kill);
-      else if (kind === 'creating') await untilCreating(root, server.child.pid ?? -1);
+      else if (kind === 'creating') await whileCreating(root, server.child.pid ?? -1, kill);
       else await delay(20 + random() * 900);
       const live = load.live;
       await server.kill();
@@ -181,12 +181,14 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
   }
 }
 
-async function untilCreating(stateDir: string, pid: number): Promise<void> {
+/** Acts in the very turn in which a create call is seen to be on its way. */
+async function whileCreating(stateDir: string, pid: number, act: () => void): Promise<void> {
   const until = performance.now() + 60_000;
   while (journalOf(stateDir, pid).inFlight.length === 0) {
     if (performance.now() > until) throw new Error('no sandbox was made');
     await delay(1);
   }
+  act();
 }
 
 /** Until nothing of the sandboxes is there and the journal of the dead server says so; Infinity = never. */
