@@ -80,7 +80,7 @@ export class HangBench implements AsyncDisposable {
   }
 
   /** Waits for the hang, then for its name; what it is called meanwhile must not be another hang. */
-  async name(hang: InjectedHang, options: { readonly asksProgram: boolean }): Promise<NamedHang> {
+  async name(hang: InjectedHang): Promise<NamedHang> {
     const { kind, id, owner } = hang;
     const giveUpAt = Date.now() + longestMs;
     let begunAt: number | null = null;
@@ -93,8 +93,7 @@ export class HangBench implements AsyncDisposable {
       const finding = found.find((one) => one.kind === kind && one.rollout_id === id);
       if (finding !== undefined && begunAt !== null) {
         const faults = faultsOf(finding, owner);
-        const said = options.asksProgram ? await this.#program(hang) : [];
-        const problems = [...faults, ...said, ...(wrong === null ? [] : [wrong])];
+        const problems = [...faults, ...(wrong === null ? [] : [wrong])];
         return { kind, namedMs: namedAt - begunAt, finding, problems };
       }
       const other = found.find((one) => isHang(one.kind) && one.rollout_id === id);
@@ -107,18 +106,8 @@ export class HangBench implements AsyncDisposable {
     return { kind, namedMs: null, finding: null, problems };
   }
 
-  /** Cancels what is live, ends the server, and answers what it said on its way. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await fetch(`${this.#server.url}/rollout/cancel`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"all":true}',
-    }).catch(() => undefined);
-    await this.#server.stop();
-  }
-
-  /** The same answer from `slipway doctor`. */
-  async #program({ kind, id, owner }: InjectedHang): Promise<readonly string[]> {
+  /** What is wrong with the answer of `slipway doctor`. */
+  async program({ kind, id, owner }: InjectedHang): Promise<readonly string[]> {
     const args = ['doctor', ...(id === null ? [] : [id]), '--json', '--url', this.#server.url];
     const run = startSlipway(args, { stateDir: this.#stateDir });
     const { exitCode, stdout, stderr } = await run.ended;
@@ -128,6 +117,16 @@ export class HangBench implements AsyncDisposable {
     return finding === undefined
       ? [`slipway doctor does not name ${kind}: ${stdout}`]
       : faultsOf(finding, owner);
+  }
+
+  /** Cancels what is live, ends the server, and answers what it said on its way. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await fetch(`${this.#server.url}/rollout/cancel`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"all":true}',
+    }).catch(() => undefined);
+    await this.#server.stop();
   }
 }
 

@@ -131,7 +131,7 @@ async function hangTrials(root: string, options: NativeOptions): Promise<readonl
     ...{ kind: 'admission-starved', id: 'admission-starved', owner: 'scheduler' },
     begunAt: () => submittedAt,
   });
-  const named = await Promise.all(hangs.map((hang) => nameOne(bench, hang, options)));
+  const named = await nameAll(bench, hangs, options);
   const listed = new Set((await bench.findings(null)).map(({ rollout_id: id }) => id));
   const missing = hangs.filter(({ id }) => !listed.has(id)).map(({ kind }) => kind);
   if (missing.length === 0) return named;
@@ -206,8 +206,8 @@ async function hangServer(
     ),
   );
   const named: NamedHang[] = [];
-  const name = async (hang: InjectedHang): Promise<void> => {
-    named.push(await nameOne(bench, hang, options));
+  const name = async (...hangs: readonly InjectedHang[]): Promise<void> => {
+    named.push(...(await nameAll(bench, hangs, options)));
   };
   await bench.submit('callback-blocked', { completion_callback_url: receiver.url });
   await name({
@@ -220,11 +220,11 @@ async function hangServer(
   await until('it runs', async () => (await bench.status('disk-full')) === 'running');
   await fillDisk(dataDir);
   const filledAt = Date.now();
-  await Promise.all([
-    name({ ...full, id: null, begunAt: () => filledAt }),
+  await name(
+    { ...full, id: null, begunAt: () => filledAt },
     // It hangs when it has ended and cannot say so.
-    name({ ...full, id: 'disk-full', begunAt: () => filledAt + 4_000 }),
-  ]);
+    { ...full, id: 'disk-full', begunAt: () => filledAt + 4_000 },
+  );
   await rm(path.join(dataDir, 'filler'));
   await until('it ends', async () => (await bench.status('disk-full')) === 'success');
 
@@ -237,7 +237,7 @@ async function hangServer(
   for (const id of ['f-1', 'f-2'])
     await until('it fails', async () => (await bench.status(id)) === 'failure');
   const failedAt = Date.now();
-  await Promise.all(['paused', null].map((id) => name({ ...paused, id, begunAt: () => failedAt })));
+  await name(...['paused', null].map((id) => ({ ...paused, id, begunAt: () => failedAt })));
   return named;
 }
 
@@ -253,14 +253,21 @@ async function fillDisk(dir: string): Promise<void> {
   }
 }
 
-async function nameOne(
+/** All by the API first: a program that starts takes its time on a busy machine, and the hangs last. */
+async function nameAll(
   bench: HangBench,
-  hang: InjectedHang,
-  options: InjectedHangsOptions,
-): Promise<NamedHang> {
-  const named = await bench.name(hang, { asksProgram: options.asksProgram(hang.kind) });
-  options.onNamed?.(named);
-  return named;
+  hangs: readonly InjectedHang[],
+  { asksProgram, onNamed }: InjectedHangsOptions,
+): Promise<readonly NamedHang[]> {
+  const named = await Promise.all(hangs.map((hang) => bench.name(hang)));
+  for (const one of named) onNamed?.(one);
+  return await Promise.all(
+    named.map(async (one, index) => {
+      const hang = hangs[index];
+      if (hang === undefined || !asksProgram(hang.kind)) return one;
+      return { ...one, problems: [...one.problems, ...(await bench.program(hang))] };
+    }),
+  );
 }
 
 /** Takes connections and requests, and never says a word. */
