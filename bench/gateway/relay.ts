@@ -4,10 +4,12 @@ import { systemClock } from '../../src/core/clock.ts';
 import { silentLogger } from '../../src/core/logger.ts';
 import { ChatRelay } from '../../src/gateway/chat-relay.ts';
 import { registerGateway } from '../../src/gateway/register-gateway.ts';
+import { UrlPolicy } from '../../src/wire/url-policy.ts';
 
 let address = '';
 const relay = new ChatRelay({
   ...{ clock: systemClock, logger: silentLogger, baseUrl: () => address },
+  policy: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),
   maxCallsPerRollout: 10_000,
 });
 const server = fastify();

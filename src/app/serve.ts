@@ -133,7 +133,7 @@ export async function startServer(
   const archive = new FileRolloutArchive({ dir: join(dataDir, 'archive'), logger: log });
   let dataUrl = '';
   const relay = new ChatRelay({
-    ...{ clock, logger: log },
+    ...{ clock, logger: log, policy },
     baseUrl: () => `${dataUrl}/v1`,
     onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
   });

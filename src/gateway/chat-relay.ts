@@ -3,7 +3,9 @@
  * upstream with the upstream's own key, and bytes go through as they come, both ways. A key that is not known is refused before anything else of
  * the request is looked at.
  */
+import { lookup as systemLookup } from 'node:dns';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { LookupFunction } from 'node:net';
 import { Agent } from 'undici';
 import type { Clock } from '../core/clock.ts';
 import { errorRegistry } from '../core/error-registry.ts';
@@ -12,6 +14,7 @@ import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Logger } from '../core/logger.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
+import { urlRefused, type UrlPolicy } from '../wire/url-policy.ts';
 import type { GatewayControl, RouteAbort, RouteRequest, UpstreamProbe } from './gateway-control.ts';
 import { sendError, type GatewayError } from './gateway-error.ts';
 import { LiveRoute } from './live-route.ts';
@@ -26,6 +29,10 @@ export interface ChatRelayOptions {
   readonly baseUrl: () => string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Which upstreams are allowed, by address and, when a connection is made, by what their names resolve to. */
+  readonly policy: UrlPolicy;
+  /** Default: the system's. */
+  readonly lookup?: LookupFunction;
   /** Calls of one rollout at the same time; more are answered 429. Default 64. */
   readonly maxCallsPerRollout?: number;
   /** Of a request. Default 64 MiB. */
@@ -62,7 +69,10 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
       allowH2: false,
       keepAliveTimeout: 4_000,
       keepAliveMaxTimeout: 4_000,
-      connect: { timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 },
+      connect: {
+        ...{ timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 },
+        lookup: options.policy.guard(options.lookup ?? systemLookup),
+      },
     });
   }
 
@@ -79,6 +89,9 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
 
   async register(request: RouteRequest): Promise<ModelRoute> {
     const route = new LiveRoute(request, this.#options.clock);
+    // The policy may be another than when the rollout was accepted.
+    const problem = this.#options.policy.problem(request.upstreamUrl);
+    if (problem !== null) throw urlRefused('chat_completions_url', problem);
     if (this.#routes.has(request.rolloutId)) await this.abort(request.rolloutId);
     this.#routes.set(request.rolloutId, route);
     return {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, LookupFunction } from 'node:net';
 import { describe, it } from 'node:test';
 import { isRolloutError } from '../../src/core/errors.ts';
+import { UrlPolicy } from '../../src/wire/url-policy.ts';
 import { ChatUpstream } from '../fakes/chat-upstream.ts';
 import { bearer, call, openCall, startRelay } from './relay-fixture.ts';
 
@@ -95,6 +96,43 @@ describe('what goes upstream', { timeout: 60_000 }, () => {
     ] as const)
       await assert.rejects(running.route('r', url), (error) => isRolloutError(error, code));
     assert.equal(running.relay.liveRoutes, 0);
+  });
+});
+
+describe('the policy for upstreams', { timeout: 60_000 }, () => {
+  const deny = new UrlPolicy({ allow: [], privateAddresses: 'deny' });
+  /** Every name is this machine. */
+  const lookup: LookupFunction = (_name, { all }, callback) => {
+    if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
+    else callback(null, '127.0.0.1', 4);
+  };
+
+  it('refuses a private address at registration, and a name that becomes one at the connection', async () => {
+    await using upstream = await ChatUpstream.start((response) => void response.end('ok'));
+    await using running = await startRelay({ policy: deny, lookup });
+    await assert.rejects(running.route('r', upstream.url), (error) =>
+      isRolloutError(error, 'CALLBACK_URL_REFUSED'),
+    );
+    const route = await running.route('r', `http://controller.example:${upstream.port}/v1`);
+    const answer = await call(`${route.baseUrl}/chat/completions`, {
+      headers: bearer(route),
+      body: '{}',
+    });
+    assert.equal(answer.status, 502);
+    assert.match(errorOf(answer.body).message, /CALLBACK_URL_REFUSED/);
+    assert.equal(upstream.received.length, 0);
+  });
+
+  it('lets a name through where private addresses are allowed', async () => {
+    await using upstream = await ChatUpstream.start((response) => void response.end('ok'));
+    await using running = await startRelay({ lookup });
+    const route = await running.route('r', `http://controller.example:${upstream.port}/v1`);
+    const answer = await call(`${route.baseUrl}/chat/completions`, {
+      headers: bearer(route),
+      body: '{}',
+    });
+    assert.equal(answer.status, 200);
+    assert.equal(upstream.received[0]!.headers.host, `controller.example:${upstream.port}`);
   });
 });
 

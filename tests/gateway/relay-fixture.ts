@@ -5,6 +5,10 @@ import { systemClock } from '../../src/core/clock.ts';
 import { silentLogger } from '../../src/core/logger.ts';
 import { ChatRelay, type ChatRelayOptions } from '../../src/gateway/chat-relay.ts';
 import type { ModelRoute } from '../../src/wire/rollout/model-route.ts';
+import { UrlPolicy } from '../../src/wire/url-policy.ts';
+
+/** What a server on loopback has. */
+export const anyUpstream = new UrlPolicy({ allow: [], privateAddresses: 'allow' });
 
 export interface RunningRelay extends AsyncDisposable {
   readonly relay: ChatRelay;
@@ -18,6 +22,7 @@ export async function startRelay(options: Partial<ChatRelayOptions> = {}): Promi
     baseUrl: () => `${url}/v1`,
     clock: systemClock,
     logger: silentLogger,
+    policy: anyUpstream,
     ...options,
   });
   const server = createServer((incoming, response) => {

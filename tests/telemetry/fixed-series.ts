@@ -11,6 +11,7 @@ import { MemoryRolloutStore } from '../../src/store/memory/memory-rollout-store.
 import { Telemetry } from '../../src/telemetry/telemetry.ts';
 import { rolloutRequestSchema } from '../../src/wire/rollout/rollout-request.ts';
 import { HandCallbacks } from '../scheduler/scheduler-bench.ts';
+import { UrlPolicy } from '../../src/wire/url-policy.ts';
 import { until } from '../support/until.ts';
 
 /** Keeps nothing: what is on disk has no series. */
@@ -47,6 +48,7 @@ export async function assertFixedSeries(count: number): Promise<void> {
   });
   await using gateway = new ChatRelay({
     ...{ clock, logger: silentLogger, baseUrl: () => 'http://127.0.0.1:1/v1' },
+    policy: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),
     onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
   });
   callbacks.onEnd(({ delivery: { rolloutId, channel, attempts }, result }) =>
