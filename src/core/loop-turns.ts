@@ -1,13 +1,44 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+/** A turn is over when its pieces have held the event loop for so long. */
+const turnMs = 5;
 
-/** Spreads work that holds the event loop for some milliseconds, such as starting a process: one piece per turn of the loop, in order of asking. */
+/**
+ * Spreads work that holds the event loop, such as starting a process, over its turns, in order of asking: a piece that takes long has a turn of its
+ * own, short ones share one.
+ */
 export class LoopTurns {
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #waiting: (() => void)[] = [];
+  #isGoing = false;
+  #turnEndsAt = 0;
 
   /** Resolves when the piece may be done; it is done in the same tick. */
   next(): Promise<void> {
-    const turn = this.#last.then(() => nextTurn());
-    this.#last = turn;
-    return turn;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#waiting.push(() => resolve(undefined));
+    if (!this.#isGoing) {
+      this.#isGoing = true;
+      setImmediate(() => this.#begin());
+    }
+    return promise;
+  }
+
+  #begin(): void {
+    this.#turnEndsAt = performance.now() + turnMs;
+    this.#go();
+  }
+
+  #go(): void {
+    const start = this.#waiting.shift();
+    if (start === undefined) {
+      this.#isGoing = false;
+      return;
+    }
+    start();
+    // A tick that is asked for by a microtask comes when all microtasks are done, the piece among them.
+    queueMicrotask(() => process.nextTick(() => this.#goOn()));
+  }
+
+  #goOn(): void {
+    if (performance.now() < this.#turnEndsAt) this.#go();
+    else setImmediate(() => this.#begin());
   }
 }
