@@ -66,6 +66,10 @@ describe('the event stream', () => {
       (await take(`${url}?after=2`, 1, 4)).map(({ id }) => id),
       [5],
     );
+    const head = await serving.ask({
+      ...{ method: 'HEAD', url: '/api/v1/events', headers: { accept: 'text/event-stream' } },
+    });
+    assert.equal(head.statusCode, 200);
   });
 
   it('says when events behind the cursor are gone, and when the cursor is from elsewhere', async () => {

@@ -140,14 +140,21 @@ describe('the rollout protocol', () => {
     assert.doesNotMatch(torn.body, /hunter/);
   });
 
-  it('refuses a body that is nested too deeply, or not UTF-8', async () => {
+  it('refuses a body that is nested too deeply, holds too many values, or is not UTF-8', async () => {
     await using serving = new Serving();
-    const deep = `{"metadata":${'{"a":'.repeat(60_000)}1${'}'.repeat(60_000)}}`;
-    for (const payload of [deep, Buffer.from('{"label":"\xff"}', 'latin1')]) {
+    for (const [payload, said] of [
+      [`{"metadata":${'{"a":'.repeat(60_000)}1${'}'.repeat(60_000)}}`, /nested too deeply/],
+      [`{"metadata":{"a":[${'[],'.repeat(600_000)}1]}}`, /too many values/],
+      [Buffer.from('{"label":"\xff"}', 'latin1'), /json_invalid/],
+    ] as const) {
       const headers = { 'content-type': 'application/json' };
       const got = await serving.ask({ method: 'POST', url: '/rollout', payload, headers });
-      assert.equal(got.statusCode, 422, got.body.slice(0, 200));
+      assert.equal(got.statusCode, 422);
+      assert.match(got.body, said);
     }
+    const strings = { a: '[{,'.repeat(1_000_000), '[\\"[': '\\\\"' };
+    const got = await serving.post('/rollout', rolloutBody('r1', { metadata: strings }));
+    assert.equal(got.statusCode, 202);
   });
 
   it('takes no text of another type for JSON', async () => {

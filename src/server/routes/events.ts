@@ -36,6 +36,7 @@ export function addEventRoutes(routing: Routing): void {
 }
 
 function wantsStream({ request }: Call): boolean {
+  if (request.method !== 'GET') return false;
   return (request.headers.accept ?? '').includes('text/event-stream');
 }
 

@@ -9,9 +9,6 @@ import { secretRequestFields } from './rollout-request.ts';
 /** An answer does not send a large body back. */
 const maxInputBytes = 1_024;
 
-/** A body nested deeper than this is refused: reading it again further on would run out of stack. */
-const maxDepth = 200;
-
 /** What is wrong with `body`, in the order of the fields. `location`: `body`, or `query` for its parameters. */
 export function problemsOf(
   error: z.ZodError,
@@ -64,22 +61,6 @@ export function brokenRule(
     input: shown(input, loc),
     ctx: { error: {} },
   };
-}
-
-/** Whether `value` is nested deeper than any part of the server reads. */
-export function isTooDeep(value: unknown): boolean {
-  let level: readonly unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > maxDepth) return true;
-    level = level.flatMap((part) =>
-      typeof part === 'object' && part !== null
-        ? Object.values(part as Readonly<Record<string, unknown>>).filter(
-            (child) => typeof child === 'object' && child !== null,
-          )
-        : [],
-    );
-  }
-  return false;
 }
 
 type Described = Pick<ValidationProblem, 'type' | 'msg' | 'input'> & {
