@@ -4,8 +4,8 @@
  * Both listeners are bound before the first rollout is taken up, so that an address that is in use changes nothing; until then requests are answered
  * with 503. At the end rollouts are refused, running ones may finish for a while, what is left is ended, and every part is closed after those that use it.
  */
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { FileRolloutArchive } from '../archive/file-archive.ts';
 import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
@@ -227,8 +227,12 @@ export async function startServer(
 }
 
 async function makeFolder(dataDir: string): Promise<void> {
+  const found = await stat(dataDir).catch(() => null);
+  if (found?.isDirectory() === true) return;
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    // Where a folder cannot be made although its parent is there (`/proc`), a recursive attempt would never end.
+    const parent = await stat(dirname(dataDir)).catch(() => null);
+    await mkdir(dataDir, { recursive: parent === null, mode: 0o700 });
   } catch (error) {
     throw new RolloutError('CONFIG_INVALID', `${dataDir} cannot be made: ${messageOf(error)}`, {
       phase: 'config',

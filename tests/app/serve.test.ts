@@ -69,12 +69,16 @@ describe('the composed server', { timeout: 120_000 }, () => {
     await assert.rejects(fixture.start(), { code: 'STORE_LOCKED' });
     await first.stop(never);
     const port = new URL(first.controlUrl).port;
+    await writeFile(path.join(fixture.root, 'package.json'), '{}');
     const other = await fixture.start({ '--data-dir': 'other', '--port': port });
     const rows: readonly [Record<string, string>, string][] = [
       [{ '--port': port, '--data-port': '0' }, 'LISTEN_REFUSED'],
       [{ '--host': '0.0.0.0' }, 'LISTEN_REFUSED'],
       [{ '--backend': 'nil' }, 'BACKEND_UNKNOWN'],
       [{ '--backend': 'local' }, 'CONFIG_INVALID'],
+      [{ '--data-dir': '/proc/nothing' }, 'CONFIG_INVALID'],
+      [{ '--data-dir': 'package.json/data' }, 'CONFIG_INVALID'],
+      [{ '--engine-url': 'nowhere' }, 'CONFIG_INVALID'],
       [{ '--callbacks-allow': 'ftp://x' }, 'CONFIG_INVALID'],
       [{ '--control-key': 'env:NOT_SET' }, 'CONFIG_INVALID'],
       [{ '--allow-from': 'nowhere' }, 'CONFIG_INVALID'],
