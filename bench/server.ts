@@ -89,6 +89,7 @@ async function overHttp(
 async function measureAccepts(): Promise<void> {
   const latencies: Record<string, LoadResult[]> = { ours: [], bare: [] };
   const lags: number[] = [];
+  const costs: number[] = [];
   const http = async (kind: 'ours' | 'bare'): Promise<number> => {
     await using target =
       kind === 'ours'
@@ -98,11 +99,16 @@ async function measureAccepts(): Promise<void> {
     latencies[kind]?.push(await overHttp(target, { count: 500, concurrency: 1 }));
     // A scrape begins a new window.
     if (kind === 'ours') await target.lagP99Ms();
+    const cpuBefore = kind === 'ours' ? await target.metric('process_cpu_seconds_total') : 0;
     const { seconds } = await load({
       ...{ url: target.url, durationMs: hourMs, callbackUrl: null },
       ...{ prefix: 'many', count: accepts, concurrency },
     });
-    if (kind === 'ours') lags.push(await target.lagP99Ms());
+    if (kind === 'ours') {
+      lags.push(await target.lagP99Ms());
+      const cpu = (await target.metric('process_cpu_seconds_total')) - cpuBefore;
+      costs.push((1e6 * cpu) / accepts);
+    }
     return accepts / seconds;
   };
   const results = await interleaved(rounds, {
@@ -120,6 +126,7 @@ async function measureAccepts(): Promise<void> {
     { name: 'accepts of the store', value: median(results.store), unit: '/s' },
     { name: 'bare HTTP endpoint', value: median(results.bareHttp), unit: '/s' },
     { name: 'accepts over HTTP', value: median(results.ours), unit: '/s' },
+    { name: 'processor time per accept over HTTP', value: median(costs), unit: 'µs' },
   );
   for (const kind of ['bare', 'ours'])
     figures.push(
