@@ -2,11 +2,12 @@
 import { judgeOutcome } from '../chaos/outcomes/judge-outcome.ts';
 import { crowdedRows, localRows } from '../chaos/outcomes/local-rows.ts';
 import { nativeRows } from '../chaos/outcomes/native-rows.ts';
+import { realRows } from '../chaos/outcomes/real-rows.ts';
 import { runOutcomes } from '../chaos/outcomes/run-outcomes.ts';
 import { tamperedOutcomes } from '../chaos/outcomes/tampered-outcomes.ts';
 
 const only = process.env['ROW'];
-const rows = [...nativeRows, ...localRows, ...crowdedRows].filter(
+const rows = [...nativeRows, ...localRows, ...crowdedRows, ...realRows].filter(
   ({ name }) => only === undefined || name.includes(only),
 );
 const reports = await runOutcomes({

@@ -14,6 +14,7 @@ import { TrajectoryRedactor } from '../../trajectory/redact.ts';
 import type { TrialEvent } from '../../trial/trial-events.ts';
 import type { Trial } from '../../trial/trial.ts';
 import type { TrialConfig } from '../../wire/harbor/trial-config.ts';
+import type { TrialResult } from '../../wire/harbor/trial-result.ts';
 import type {
   AbortReceipt,
   Execution,
@@ -134,7 +135,14 @@ export class NativeExecution implements Execution {
     this.#trial = trial;
     this.#setupSec = this.#elapsedSec();
     const setting = this.#setting();
-    const result = await trial.run(this.#aborted.signal);
+    let result: TrialResult;
+    try {
+      result = await trial.run(this.#aborted.signal);
+    } catch (error) {
+      // Its folder cannot be written: nothing of it is there.
+      this.#aborted.signal.throwIfAborted();
+      return this.#without(setUpFailed(error, this.#setupSec));
+    }
     const { workflow, final, warnings } = trialEnded(result, setting);
     this.#warn(warnings);
     const { trajectory, files, problems } = await trialOutput(trial.dir);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { AgentResolver } from '../../../src/agents/agent.ts';
@@ -212,7 +213,6 @@ describe('the agent of the native backend', () => {
       steps: [{ step_id: 1, source: 'user', message: 'hello' }],
     };
     const resolveAgent = scripted(async (_run, _signal, { logsDir }) => {
-      const { writeFile } = await import('node:fs/promises');
       await writeFile(path.join(logsDir, 'trajectory.json'), JSON.stringify(document));
     });
     const { result } = await run({ resolveAgent });
@@ -221,7 +221,6 @@ describe('the agent of the native backend', () => {
 
   it('whose trajectory is none leaves its folder', async () => {
     const resolveAgent = scripted(async ({ environment }, signal, { logsDir }) => {
-      const { writeFile } = await import('node:fs/promises');
       await writeFile(path.join(logsDir, 'trajectory.json'), '{"steps": 1}');
       await environment.exec({ command: 'mkdir -p /app && echo yes > /app/answer' }, signal);
     });
@@ -339,6 +338,30 @@ describe('the ending of a native rollout', () => {
       const { result } = await run({ files });
       assert.equal(result.sample?.reward, expected);
     });
+
+  it('whose folder cannot be written is a failure, as a value', async () => {
+    await using bench = await nativeBench();
+    await writeFile(path.join(bench.dataDir, 'trials'), '');
+    const hooks = new HeardHooks();
+    const { status, outcome } = await bench.backend.execute(requestFor(bench.taskDir), hooks)
+      .result;
+    assert.deepEqual([status, outcome.cause, outcome.trainable], ['failure', 'INTERNAL', false]);
+  });
+
+  it('whose agent is not set up in time is typed', async () => {
+    const resolveAgent: AgentResolver = () =>
+      Promise.resolve(() => ({
+        ...{ name: 'scripted', version: '1', hostFiles: [], hostOnlyVariables: [] },
+        capabilities: { resume: false, loadTrajectory: false, windows: false },
+        setup: async (environment, signal) => {
+          await environment.exec({ command: 'sleep 60' }, signal);
+        },
+        run: () => Promise.resolve(),
+      }));
+    const { result } = await run({ resolveAgent, options: { agent_setup_timeout_sec: 0.2 } });
+    assert.equal(result.outcome.cause, 'AGENT_SETUP_TIMEOUT');
+    assert.equal(result.errMessage, 'the agent was not set up after 0.2 s');
+  });
 
   it('after several steps tells the completion at the end, and a failed step leaves no reward', async () => {
     const step = (script: string) => `#!/bin/bash\n${script}\n`;

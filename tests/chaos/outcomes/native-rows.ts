@@ -4,15 +4,15 @@ import { without, type FolderFiles } from '../../fakes/task-folder.ts';
 import { answerTask, image } from '../../trial/trial-bench.ts';
 import type { OutcomeRow, WireSide } from './outcome-row.ts';
 
-const succeeded: WireSide = { status: 'success', category: null };
+export const succeeded: WireSide = { status: 'success', category: null };
 const invalid: WireSide = { status: 'failure', category: 'validation_error' };
-const failed: WireSide = { status: 'failure', category: 'agent_error' };
+export const failed: WireSide = { status: 'failure', category: 'agent_error' };
 
-const toml = (lines: string): FolderFiles => ({
+export const toml = (lines: string): FolderFiles => ({
   ...answerTask,
   'task.toml': `[environment]\ndocker_image = "${image}"\n${lines}\n`,
 });
-const testsSay = (script: string): FolderFiles => ({
+export const testsSay = (script: string): FolderFiles => ({
   ...answerTask,
   'tests/test.sh': `#!/bin/bash\n${script}\n`,
 });
@@ -35,25 +35,40 @@ const refused = (stage: string, cause: ErrorCode, retryable: boolean, part: Part
 });
 
 /** Failed while it ran: both callbacks say the same. */
-const broken = (stage: string, cause: ErrorCode, retryable: boolean, part: Part): OutcomeRow => ({
+export const broken = (
+  stage: string,
+  cause: ErrorCode,
+  retryable: boolean,
+  part: Part,
+): OutcomeRow => ({
   ...{ server: 'native', completion: failed, grader: { ...failed, reward: null, hasSample: true } },
   api: { stage, cause, trainable: false, retryable, verdict: null },
   ...part,
 });
 
 /** The agent did its part, the verifier did not: a success, then a failure. */
-const ungraded = (stage: string, cause: ErrorCode, retryable: boolean, part: Part): OutcomeRow => ({
+export const ungraded = (
+  stage: string,
+  cause: ErrorCode,
+  retryable: boolean,
+  part: Part,
+): OutcomeRow => ({
   ...broken(stage, cause, retryable, part),
   completion: succeeded,
 });
 
 /** The agent failed, and its work was verified all the same: the verdict is kept, and no number is told. */
-const judged = (cause: ErrorCode, value: number, retryable: boolean, part: Part): OutcomeRow => {
+export const judged = (
+  cause: ErrorCode,
+  value: number,
+  retryable: boolean,
+  part: Part,
+): OutcomeRow => {
   const row = broken('agent', cause, retryable, part);
   return { ...row, api: { ...row.api, trainable: true, verdict: { reward: value } } };
 };
 
-const fine = (value: number, part: Part): OutcomeRow => ({
+export const fine = (value: number, part: Part): OutcomeRow => ({
   ...{ server: 'native', completion: succeeded },
   grader: { ...succeeded, reward: value, hasSample: true },
   api: {

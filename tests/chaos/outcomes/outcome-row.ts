@@ -15,8 +15,11 @@ export interface WireSide {
 export interface OutcomeRow {
   /** Part of ids, folders and sandbox names. */
   readonly name: string;
-  /** `crowded`: one running place, which another rollout holds. */
-  readonly server: 'native' | 'local' | 'crowded';
+  /**
+   * `native`: sandboxes in memory. `crowded`: one running place, which another rollout holds. `sandbox`: real sandboxes, the agent as everywhere.
+   * `terminus`: real sandboxes and terminus-2.
+   */
+  readonly server: 'native' | 'local' | 'crowded' | 'sandbox' | 'terminus';
   /** Of the task; its first word of the instruction is what the agent does. */
   readonly files?: FolderFiles;
   readonly agentDoes?: string;
@@ -24,6 +27,8 @@ export interface OutcomeRow {
   readonly fault?: Omit<Fault, 'when'> & { readonly in?: string };
   readonly engine?: EngineAnswer;
   readonly request?: Partial<ControllerRequest>;
+  /** In the sandbox, by the agent `command`; its exit code is the agent's. */
+  readonly command?: string;
   /** No callback is taken: nobody listens. */
   readonly isDeaf?: boolean;
   readonly api: {

@@ -31,10 +31,12 @@ export interface RunOutcomesOptions {
   readonly onReport?: (report: OutcomeReport) => void;
 }
 
+const kinds = ['native', 'local', 'crowded', 'sandbox', 'terminus'] as const;
+
 export async function runOutcomes(options: RunOutcomesOptions): Promise<readonly OutcomeReport[]> {
   const reports: OutcomeReport[] = [];
   await using bench = await OutcomeBench.open();
-  for (const kind of ['native', 'local', 'crowded'] as const) {
+  for (const kind of kinds) {
     const rows = options.rows.filter(({ server }) => server === kind);
     if (rows.length === 0) continue;
     await using server = await bench.start(kind, options.concurrency);
@@ -63,6 +65,15 @@ const localFlags = {
   '--backend-local-memory-mb': '64',
 };
 
+const sandboxFlags = { '--backend': 'native', '--backend-native-environment': 'local' };
+/** terminus-2 asks again; here at once. */
+const terminusFlags = {
+  ...sandboxFlags,
+  '--backend-native-agent-options': JSON.stringify({
+    ...{ retry_min_wait_sec: 0, retry_max_wait_sec: 0, record_terminal_session: false },
+  }),
+};
+
 class OutcomeBench implements AsyncDisposable {
   readonly root: string;
   readonly provider = new MachinePerRow();
@@ -82,20 +93,7 @@ class OutcomeBench implements AsyncDisposable {
   }
 
   async start(kind: OutcomeRow['server'], concurrency: number): Promise<OutcomeServer> {
-    const composed = await composeApp(
-      { SLIPWAY_STATE_DIR: path.join(this.root, 'state'), HOME: this.root },
-      this.root,
-    );
-    const ports = {
-      ...composed,
-      environmentNames: [],
-      resolveProvider: () => Promise.resolve(this.provider),
-      resolveAgent: () => Promise.resolve(scriptedAgent),
-    };
-    const flags =
-      kind === 'native'
-        ? { '--backend': 'native', '--backend-native-environment': this.provider.kind }
-        : localFlags;
+    const { ports, flags } = await this.#wiring(kind);
     const config = await readServeConfig(
       {
         ...{ '--port': '0', '--data-dir': path.join(this.root, kind) },
@@ -104,7 +102,7 @@ class OutcomeBench implements AsyncDisposable {
         '--max-queue-depth': '4',
         ...flags,
       },
-      composed.machine,
+      ports.machine,
     );
     const running = await startServer(config, { ports, signal: never });
     const controller = new RolloutController({ serverUrl: running.controlUrl });
@@ -116,6 +114,23 @@ class OutcomeBench implements AsyncDisposable {
     });
     if (kind === 'crowded') await server.crowd(crowdId);
     return server;
+  }
+
+  async #wiring(kind: OutcomeRow['server']) {
+    const own = { SLIPWAY_STATE_DIR: path.join(this.root, 'state') };
+    const isReal = kind === 'sandbox' || kind === 'terminus';
+    const variables = isReal ? { ...process.env, ...own } : { ...own, HOME: this.root };
+    const composed = await composeApp(variables, this.root);
+    const scripted = { ...composed, resolveAgent: () => Promise.resolve(scriptedAgent) };
+    if (kind === 'terminus') return { ports: composed, flags: terminusFlags };
+    if (kind === 'sandbox') return { ports: scripted, flags: sandboxFlags };
+    const ports = {
+      ...scripted,
+      environmentNames: [],
+      resolveProvider: () => Promise.resolve(this.provider),
+    };
+    const inMemory = { ...sandboxFlags, '--backend-native-environment': this.provider.kind };
+    return { ports, flags: kind === 'native' ? inMemory : localFlags };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -214,10 +229,14 @@ class OutcomeServer implements AsyncDisposable {
   }
 }
 
+function instructionOf({ command, agentDoes }: OutcomeRow): string {
+  return command === undefined ? (agentDoes ?? 'solve') : `command ${command}`;
+}
+
 function filesOf(row: OutcomeRow) {
   const files = row.files ?? answerTask;
   return 'instruction.md' in files
-    ? { ...files, 'instruction.md': `${row.agentDoes ?? 'solve'}\n` }
+    ? { ...files, 'instruction.md': `${instructionOf(row)}\n` }
     : files;
 }
 

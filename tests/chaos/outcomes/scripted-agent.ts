@@ -46,7 +46,17 @@ const callModel: Act = async (run, signal, options) => {
   await solve(run, signal, options);
 };
 
+/** The rest of the instruction. */
+const command: Act = async ({ instruction, environment }, signal) => {
+  const text = instruction.trim().slice('command'.length);
+  const { exitCode } = await environment.exec({ command: text }, signal);
+  if (exitCode === 0) return;
+  const message = `the command exited with ${exitCode}`;
+  throw new RolloutError('AGENT_EXIT_NONZERO', message, { phase: 'agent' });
+};
+
 const acts: Readonly<Record<string, Act>> = {
+  command,
   solve,
   idle: () => Promise.resolve(),
   sleep: async (_run, signal) => await sleep(signal),
