@@ -17,7 +17,7 @@ const limits: FloodLimits = { startTolerance: 0.1, endTolerance: 0.1, times };
 
 const common: Omit<FloodOptions, 'backendFlags' | 'metadata'> = {
   ...{ submissions, overMs: 10_000, maxConcurrent: 64, maxQueueDepth: 256 },
-  ...{ warmUps: 20, cancelEvery: 50, pauseMs: 20, leastReads: 1_000, limitMs: 600_000 },
+  ...{ warmUps: 128, cancelEvery: 50, pauseMs: 20, leastReads: 1_000, limitMs: 600_000 },
 };
 
 const floods: Readonly<Record<string, FloodOptions>> = {
@@ -37,7 +37,7 @@ const floods: Readonly<Record<string, FloodOptions>> = {
   // Trials of plain processes with the oracle: each costs a good part of a second of processor time.
   native: {
     ...{ ...common, submissions: Math.min(submissions, 400) },
-    ...{ maxConcurrent: 8, maxQueueDepth: 64, warmUps: 4 },
+    ...{ maxConcurrent: 8, maxQueueDepth: 64, warmUps: 8 },
     backendFlags: ['--backend', 'native'],
     config: [
       '[backend.native]',

@@ -25,7 +25,7 @@ export interface FloodOptions {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** See `serve-counted.ts`. */
   readonly variant?: 'loose' | 'unweighted';
-  /** Rollouts one by one before it. */
+  /** Rollouts before it, as many at a time as may run. */
   readonly warmUps: number;
   /** Every so many rollouts one is cancelled as soon as it is accepted. */
   readonly cancelEvery: number;
@@ -110,6 +110,9 @@ export function rolloutBody(
   };
 }
 
+/** Questions of one kind that wait for their answer. */
+const mostOpen = 32;
+
 const program = path.join(import.meta.dirname, 'serve-counted.ts');
 
 export async function runFlood(options: FloodOptions): Promise<FloodEvidence> {
@@ -169,7 +172,7 @@ class Flood {
     const { submissions, limitMs, leastReads } = this.#options;
     const receiver = new Worker(path.join(import.meta.dirname, 'receiver.ts'));
     const callbackUrl = await this.#listen(receiver);
-    const pool = new Pool(this.#url, { connections: 4, pipelining: 1 });
+    const pool = new Pool(this.#url, { connections: 2 * mostOpen, pipelining: 1 });
     await this.#warmUp(pool, callbackUrl);
     const clients = new Worker(path.join(import.meta.dirname, 'clients.ts'), {
       workerData: this.#task(callbackUrl, submissions),
@@ -180,22 +183,32 @@ class Flood {
         this.#lost().length === 0 &&
         this.#capacities.length >= leastReads) ||
       performance.now() - began > limitMs;
-    await Promise.all([this.#watch(pool, isOver), this.#cancelSome(pool, isOver)]);
+    const { pauseMs } = this.#options;
+    await Promise.all([
+      this.#steadily(pauseMs, isOver, () => this.#watch(pool)),
+      this.#steadily(2 * pauseMs, isOver, () => this.#cancelOne(pool)),
+    ]);
     await pool.destroy();
     await Promise.all([receiver.terminate(), clients.terminate()]);
     return this.#evidence((performance.now() - began) / 1_000);
   }
 
-  /** A server that has just started compiles what it runs: that is not what a flood meets. */
+  /** A server that has just started compiles what it runs, and starts threads: that is not what a flood meets. All places are used once. */
   async #warmUp(pool: Pool, callbackUrl: string): Promise<void> {
-    for (let at = 0; at < this.#options.warmUps; at += 1) {
-      const id = `warm-${at}`;
+    const { warmUps, maxConcurrent } = this.#options;
+    const one = async (id: string): Promise<void> => {
       const body = JSON.stringify(rolloutBody(id, { ...this.#options, callbackUrl }));
       const headers = { 'content-type': 'application/json' };
       const answer = await pool.request({ method: 'POST', path: '/rollout', body, headers });
       await answer.body.dump();
-      while (answer.statusCode === 202 && !this.#endedAt.has(id)) await delay(2);
-    }
+      while (answer.statusCode === 202 && !this.#endedAt.has(id)) await delay(5);
+    };
+    for (let at = 0; at < warmUps; at += maxConcurrent)
+      await Promise.all(
+        Array.from({ length: Math.min(maxConcurrent, warmUps - at) }, (_, more) =>
+          one(`warm-${at + more}`),
+        ),
+      );
     this.#endedAt.clear();
   }
 
@@ -232,35 +245,45 @@ class Flood {
     return [...this.#accepted].filter((id) => !this.#endedAt.has(id) && !this.#cancelled.has(id));
   }
 
-  async #watch(pool: Pool, isOver: () => boolean): Promise<void> {
+  /** Asks at a steady pace, whether the answers before have come or not: a server that stands still is asked all the time, as by others. */
+  async #steadily(pauseMs: number, isOver: () => boolean, ask: () => Promise<void>): Promise<void> {
+    const open = new Set<Promise<void>>();
     while (!isOver()) {
-      const began = performance.now();
-      const answer = await pool.request({ method: 'GET', path: '/health' });
-      const { capacity } = (await answer.body.json()) as { capacity: Capacity };
-      this.#healthMs.push(performance.now() - began);
-      if (answer.statusCode !== 200) this.#badProbes.push(`health ${answer.statusCode}`);
-      this.#capacities.push(capacity);
-      await delay(this.#options.pauseMs);
+      if (open.size < mostOpen) {
+        const asked = ask().catch((error: unknown) => {
+          this.#badProbes.push(String(error));
+        });
+        open.add(asked);
+        void asked.finally(() => open.delete(asked));
+      }
+      await delay(pauseMs);
     }
+    await Promise.all(open);
+  }
+
+  async #watch(pool: Pool): Promise<void> {
+    const began = performance.now();
+    const answer = await pool.request({ method: 'GET', path: '/health' });
+    const { capacity } = (await answer.body.json()) as { capacity: Capacity };
+    this.#healthMs.push(performance.now() - began);
+    if (answer.statusCode !== 200) this.#badProbes.push(`health ${answer.statusCode}`);
+    this.#capacities.push(capacity);
   }
 
   /** Ids that never come, and some that do. */
-  async #cancelSome(pool: Pool, isOver: () => boolean): Promise<void> {
-    for (let round = 0; !isOver(); round += 1) {
-      const id = this.#toCancel.shift() ?? `nobody-${round}`;
-      const began = performance.now();
-      const answer = await pool.request({
-        ...{ method: 'POST', path: '/rollout/cancel', body: JSON.stringify({ ids: [id] }) },
-        headers: { 'content-type': 'application/json' },
-      });
-      const { dispositions } = (await answer.body.json()) as {
-        dispositions: Record<string, string>;
-      };
-      this.#cancelMs.push(performance.now() - began);
-      if (answer.statusCode !== 200) this.#badProbes.push(`cancel ${answer.statusCode}`);
-      if (dispositions[id]?.startsWith('cancelled') === true) this.#cancelled.add(id);
-      await delay(2 * this.#options.pauseMs);
-    }
+  async #cancelOne(pool: Pool): Promise<void> {
+    const id = this.#toCancel.shift() ?? `nobody-${this.#cancelMs.length}`;
+    const began = performance.now();
+    const answer = await pool.request({
+      ...{ method: 'POST', path: '/rollout/cancel', body: JSON.stringify({ ids: [id] }) },
+      headers: { 'content-type': 'application/json' },
+    });
+    const { dispositions } = (await answer.body.json()) as {
+      dispositions: Record<string, string>;
+    };
+    this.#cancelMs.push(performance.now() - began);
+    if (answer.statusCode !== 200) this.#badProbes.push(`cancel ${answer.statusCode}`);
+    if (dispositions[id]?.startsWith('cancelled') === true) this.#cancelled.add(id);
   }
 
   #evidence(seconds: number): Omit<FloodEvidence, 'server'> {
