@@ -47,7 +47,12 @@ async function cancelOne(id: string, caller: Caller, core: SchedulerCore): Promi
   if (live === undefined) return await cancelUnknown(id, caller, core);
   if (!maySee(caller, live.tenant)) return notFound(id, core);
   if (live.receipt !== null) return await live.receipt;
-  if (!live.claim('controller')) return notFound(id, core);
+  if (!live.claim('controller')) {
+    if (live.endedBy !== 'shutdown') return notFound(id, core);
+    // What a shutdown puts back would run after the restart.
+    live.receipt = cancelPutBack(live, core);
+    return await live.receipt;
+  }
   const cancelling = cancelLive(live, core);
   live.receipt = cancelling.receipt;
   live.ending = cancelling.gone;
@@ -113,6 +118,18 @@ function cancelLive(rollout: LiveRollout, core: SchedulerCore): Cancelling {
   return { receipt, gone };
 }
 
+/** The shutdown ends what it runs; whether it waits again is known when the changes before are written. */
+async function cancelPutBack(rollout: LiveRollout, core: SchedulerCore): Promise<CancelReceipt> {
+  const ended = Promise.allSettled([
+    Promise.resolve({ callsEnded: 0 }),
+    Promise.resolve(null),
+    Promise.resolve(),
+    Promise.resolve(false),
+  ]);
+  const startedMs = core.parts.clock.monotonicMs();
+  return await writeReceipt(rollout, { ended, stage: 'queued', startedMs }, core);
+}
+
 type Ended = [
   PromiseSettledResult<{ readonly callsEnded: number }>,
   PromiseSettledResult<AbortReceipt | null>,
@@ -129,7 +146,8 @@ async function writeReceipt(
   const ended = await within(options.limits.cancelMs, work.ended, core);
   const written = Promise.withResolvers<CancelReceipt>();
   const isDone = await ledger.advance(rollout, () => {
-    if (isTerminal(rollout.state)) return null;
+    const isOurs = rollout.endedBy === 'controller' || rollout.state === 'queued';
+    if (!isOurs || isTerminal(rollout.state)) return null;
     const receipt: CancelReceipt = {
       rolloutId: rollout.id,
       disposition: rollout.state === 'queued' ? 'cancelled_queued' : 'cancelled_running',
@@ -142,19 +160,18 @@ async function writeReceipt(
     const outcome = cancelledOutcome(phaseOf(rollout));
     return { to: 'cancelled', by: 'controller', outcome, withdraw: true, receipt };
   });
-  return isDone ? await written.promise : notFound(rollout.id, core);
+  if (!isDone) return notFound(rollout.id, core);
+  // A completion whose body was being fixed when the cancellation came went out after the first withdrawal.
+  await within(options.limits.cancelMs, parts.callbacks.withdraw(rollout.id), core);
+  return await written.promise;
 }
 
 /** null = not done in time. */
-async function within(
-  ms: number,
-  ended: Promise<Ended>,
-  core: SchedulerCore,
-): Promise<Ended | null> {
+async function within<T>(ms: number, work: Promise<T>, core: SchedulerCore): Promise<T | null> {
   const timer = new AbortController();
   try {
     return await Promise.race([
-      ended,
+      work,
       core.parts.clock.sleep(ms, timer.signal).then(
         () => null,
         () => null,

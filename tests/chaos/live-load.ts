@@ -34,6 +34,8 @@ interface Planned {
 const refusedShare = 0.04;
 const lostShare = 0.04;
 const cancelledShare = 1 / 8;
+/** What the server sent before it answered a cancellation may be read here after the answer; what it sends again comes later. */
+const onTheWayMs = 200;
 /** Deaths of the server while it sends a callback, one after the other. */
 const callbackMoments = [
   { channel: 'grader', isTaken: false },
@@ -167,6 +169,7 @@ export class LiveLoad implements AsyncDisposable {
         const status = isCancelled ? 'cancelled' : (await this.#status(plan.id)).status;
         if (status === 'success' || status === 'failure') return;
         if (status !== 'cancelled') continue;
+        await delay(onTheWayMs);
         plan.callbacksAtCancel = plan.callbacks.length;
         plan.end = 'cancelled';
         plan.aborted.abort(new Error('cancelled'));
