@@ -4,8 +4,6 @@
  * Both listeners are bound before the first rollout is taken up, so that an address that is in use changes nothing; until then requests are answered
  * with 503. At the end rollouts are refused, running ones may finish for a while, what is left is ended, and every part is closed after those that use it.
  */
-import { mkdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { FileRolloutArchive } from '../archive/file-archive.ts';
 import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
@@ -19,8 +17,6 @@ import { HangFinder } from '../scheduler/hang-finder.ts';
 import { RolloutScheduler } from '../scheduler/rollout-scheduler.ts';
 import { buildControlServer } from '../server/control-server.ts';
 import { buildDataServer } from '../server/data-server.ts';
-import { ConfiguredKeyRing } from '../server/key-ring.ts';
-import { assertMayListen, compileAllowFrom } from '../server/may-listen.ts';
 import { defaultServerLimits } from '../server/ports.ts';
 import type { RolloutStore } from '../store/rollout-store.ts';
 import { SecretMask } from '../telemetry/secret-mask.ts';
@@ -28,11 +24,13 @@ import { ServerLog } from '../telemetry/server-log.ts';
 import { Telemetry } from '../telemetry/telemetry.ts';
 import { UrlPolicy } from '../wire/url-policy.ts';
 import type { AppPorts } from './ports.ts';
+import { openCallers } from './serve/callers.ts';
 import { cleanDeadRuns } from './serve/clean-dead-runs.ts';
+import { archiveDirOf, logFileOf, makeDataFolder } from './serve/data-folder.ts';
 import { DiskWatch } from './serve/disk-watch.ts';
 import { loadOf, openLoadEngine } from './serve/engine-load.ts';
 import { watchFiles } from './serve/file-watch.ts';
-import { callerKeys, keyFiles, keySources, logFileOf, otlpHeadersOf } from './serve/key-sources.ts';
+import { keyFiles, otlpHeadersOf } from './serve/key-sources.ts';
 import { closeServer, listen } from './serve/listen.ts';
 import { makeBackend } from './serve/open-backend.ts';
 import { openStore } from './serve/open-store.ts';
@@ -81,21 +79,16 @@ export async function startServer(
   const sources = { variables: machine.variables, baseDir: config.baseDir };
   await using scope = new Scope();
 
-  const keys = await ConfiguredKeyRing.open(await keySources(config, sources));
-  const allowFrom = compileAllowFrom(addresses.allowFrom);
-  assertMayListen(addresses.host, keys, allowFrom);
+  const callers = await openCallers(config, sources);
   const policy = new UrlPolicy(config.callbacks);
   const loadEngine = await openLoadEngine(config, { openEngine: ports.openEngine, sources });
   if (loadEngine !== null) scope.defer(() => loadEngine.engine.destroy(stopped()));
-  await makeFolder(dataDir);
+  await makeDataFolder(dataDir);
 
   const otlpHeaders = await otlpHeadersOf(config, sources);
   const mask = new SecretMask();
-  mask.add([
-    ...(await callerKeys(config, sources)),
-    ...(loadEngine?.key ? [loadEngine.key] : []),
-    ...Object.values(otlpHeaders),
-  ]);
+  mask.add([...(loadEngine?.key ? [loadEngine.key] : []), ...Object.values(otlpHeaders)]);
+  await callers.hideIn(mask);
   const log = new ServerLog(logFileOf(dataDir), {
     ...{ clock, mask, level: config.log.level },
     ...{ maxBytes: config.log.maxBytes, kept: config.log.keep },
@@ -130,7 +123,7 @@ export async function startServer(
     await Promise.all(background);
   });
 
-  const archive = new FileRolloutArchive({ dir: join(dataDir, 'archive'), logger: log });
+  const archive = new FileRolloutArchive({ dir: archiveDirOf(dataDir), logger: log });
   let dataUrl = '';
   const relay = new ChatRelay({
     ...{ clock, logger: log, policy },
@@ -169,7 +162,8 @@ export async function startServer(
   });
   scope.defer(() => closeServer(data));
   const control = buildControlServer({
-    ...{ ...common, limits, keys, allowFrom, clock, version },
+    ...{ ...common, limits, clock, version },
+    ...{ keys: callers.keys, allowFrom: callers.allowFrom },
     files: archive,
     metrics: telemetry,
     doctor: new HangFinder({
@@ -192,8 +186,8 @@ export async function startServer(
 
   const reload = async (): Promise<void> => {
     log.reopen();
-    await keys.reload();
-    mask.add(await callerKeys(config, sources));
+    await callers.keys.reload();
+    await callers.hideIn(mask);
     log.log('info', 'keys were read again');
   };
   const reloadIfPossible = (): Promise<void> =>
@@ -224,23 +218,6 @@ export async function startServer(
     backend: backend.kind,
     stop: (hurry) => (ending ??= end(hurry)),
   };
-}
-
-async function makeFolder(dataDir: string): Promise<void> {
-  const found = await stat(dataDir).catch(() => null);
-  if (found?.isDirectory() === true) return;
-  try {
-    // Where a folder cannot be made although its parent is there (`/proc`), a recursive attempt would never end.
-    const parent = await stat(dirname(dataDir)).catch(() => null);
-    await mkdir(dataDir, { recursive: parent === null, mode: 0o700 });
-  } catch (error) {
-    throw new RolloutError('CONFIG_INVALID', `${dataDir} cannot be made: ${messageOf(error)}`, {
-      phase: 'config',
-      field: 'data_dir',
-      cause: error,
-      remedy: 'Name a folder that this user may write to.',
-    });
-  }
 }
 
 function stopped(): RolloutError {

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
 import { readSecrets, secretFiles, type SecretSources } from '../../config/serve/read-secrets.ts';
 import type { KeySource } from '../../server/key-ring.ts';
@@ -60,5 +59,3 @@ export async function otlpHeadersOf(
 export function keyFiles(config: ServeConfig): readonly string[] {
   return secretFiles(keyPlaces(config), config.baseDir);
 }
-
-export const logFileOf = (dataDir: string): string => join(dataDir, 'logs', 'server.ndjson');

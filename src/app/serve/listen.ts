@@ -6,6 +6,9 @@ export interface Address {
   readonly port: number;
 }
 
+/** A thousand agents may connect in one moment; a connection that finds no place is tried again only after a second. */
+const waitingConnections = 4_096;
+
 /** Answers the URL at which this machine reaches the server. LISTEN_REFUSED when the address cannot be had. */
 export async function listen(
   server: FastifyInstance,
@@ -13,7 +16,7 @@ export async function listen(
   field: string,
 ): Promise<string> {
   try {
-    await server.listen({ host, port });
+    await server.listen({ host, port, backlog: waitingConnections });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new RolloutError(
