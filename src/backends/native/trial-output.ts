@@ -1,5 +1,5 @@
 /** What a finished trial leaves for the archive: its conversation, its artifacts, its logs. */
-import { readdir, stat } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf } from '../../core/errors.ts';
 import { loadTrajectory } from '../../trajectory/validate.ts';
@@ -38,7 +38,7 @@ async function findTrajectory(dir: string): Promise<Omit<TrialOutput, 'files'>> 
   const found: { readonly file: string; readonly sizeBytes: number }[] = [];
   for (const place of places) {
     const file = path.join(place, 'agent', 'trajectory.json');
-    const entry = await stat(file).catch(() => null);
+    const entry = await lstat(file).catch(() => null);
     if (entry?.isFile() === true) found.push({ file, sizeBytes: entry.size });
   }
   const [only] = found;
