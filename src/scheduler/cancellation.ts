@@ -50,8 +50,10 @@ async function cancelOne(id: string, caller: Caller, core: SchedulerCore): Promi
   if (!live.claim('controller')) {
     if (live.endedBy !== 'shutdown') return notFound(id, core);
     // What a shutdown puts back would run after the restart.
-    live.receipt = cancelPutBack(live, core);
-    return await live.receipt;
+    const receipt = cancelPutBack(live, core);
+    live.receipt = receipt;
+    core.background(seeThrough(live, receipt, core));
+    return await receipt;
   }
   const cancelling = cancelLive(live, core);
   live.receipt = cancelling.receipt;
@@ -160,18 +162,19 @@ async function writeReceipt(
     const outcome = cancelledOutcome(phaseOf(rollout));
     return { to: 'cancelled', by: 'controller', outcome, withdraw: true, receipt };
   });
-  if (!isDone) return notFound(rollout.id, core);
-  // A completion whose body was being fixed when the cancellation came went out after the first withdrawal.
-  await within(options.limits.cancelMs, parts.callbacks.withdraw(rollout.id), core);
-  return await written.promise;
+  return isDone ? await written.promise : notFound(rollout.id, core);
 }
 
 /** null = not done in time. */
-async function within<T>(ms: number, work: Promise<T>, core: SchedulerCore): Promise<T | null> {
+async function within(
+  ms: number,
+  ended: Promise<Ended>,
+  core: SchedulerCore,
+): Promise<Ended | null> {
   const timer = new AbortController();
   try {
     return await Promise.race([
-      work,
+      ended,
       core.parts.clock.sleep(ms, timer.signal).then(
         () => null,
         () => null,

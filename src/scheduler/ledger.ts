@@ -155,6 +155,8 @@ export class Ledger {
     const isNew = (seq: number): boolean => seq > rollout.lastSeq;
     const deliveries = known.filter(({ state, seq }) => state === 'pending' && isNew(seq));
     rollout.lastSeq = Math.max(rollout.lastSeq, ...known.map(({ seq }) => seq));
+    // Cancelled while this was being written: the cancellation withdraws it next.
+    if (rollout.endedBy === 'controller') return;
     callbacks.enqueue(deliveries);
   }
 }

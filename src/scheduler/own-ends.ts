@@ -48,7 +48,7 @@ export async function endAsFailure(
 /** Holds the rollout until its callbacks are settled. Never rejects. */
 export async function seeThrough(
   rollout: LiveRollout,
-  work: Promise<void>,
+  work: Promise<unknown>,
   core: SchedulerCore,
 ): Promise<void> {
   const { callbacks, logger } = core.parts;

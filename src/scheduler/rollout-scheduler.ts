@@ -42,6 +42,8 @@ export class RolloutScheduler implements RolloutService {
   readonly #life = new LinkedAbort([]);
   readonly #work = new Set<Promise<void>>();
   #hasStarted = false;
+  /** What an earlier life left is known, or will not be. */
+  readonly #recovered = Promise.withResolvers<undefined>();
   #ignoreCallbackEnds: (() => void) | null = null;
   #stopped: Promise<void> | null = null;
 
@@ -90,7 +92,9 @@ export class RolloutScheduler implements RolloutService {
   async start(): Promise<{ readonly recovered: number }> {
     const { dispatcher, parts, options } = this.#core;
     this.#ignoreCallbackEnds = noteCallbackEnds(this.#core);
-    const recovered = await recoverRollouts(this.#core);
+    const recovered = await recoverRollouts(this.#core).finally(() =>
+      this.#recovered.resolve(undefined),
+    );
     const life = this.#life.signal;
     this.#count(keepHouse(options.retention, parts, life));
     this.#count(dispatcher.keepLeases(life));
@@ -129,6 +133,7 @@ export class RolloutScheduler implements RolloutService {
   }
 
   async cancel(selector: CancelSelector, caller: Caller): ReturnType<RolloutService['cancel']> {
+    await this.#recovered.promise;
     return await cancelRollouts(selector, caller, this.#core);
   }
 
@@ -205,6 +210,7 @@ export class RolloutScheduler implements RolloutService {
   async #stop({ drainMs, hurry, abortMs, force }: StopOptions): Promise<void> {
     const core = this.#core;
     this.#stopping.abort(new Error('the scheduler stops'));
+    this.#recovered.resolve(undefined);
     core.waitLimits.close();
     using hurried = new LinkedAbort([hurry, force]);
     await drain({ ms: drainMs, hurry: hurried.signal }, core);

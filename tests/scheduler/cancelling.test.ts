@@ -53,26 +53,6 @@ describe('cancelling', () => {
     assert.equal(completion?.state, 'withdrawn');
   });
 
-  it('withdraws a completion that was being fixed while the cancellation came', async () => {
-    const bench = await SchedulerBench.started();
-    bench.callbacks.isHeld = true;
-    const order: string[] = [];
-    const enqueue = bench.callbacks.enqueue.bind(bench.callbacks);
-    bench.callbacks.enqueue = (deliveries) => {
-      if (deliveries.length > 0) order.push('enqueue');
-      enqueue(deliveries);
-    };
-    bench.callbacks.withdraw = async () => void order.push('withdraw');
-    await bench.submit('r1');
-    const execution = await bench.execution('r1');
-    const completing = execution.hooks.workflowCompleted(success(null)).catch(() => undefined);
-    const cancelled = await bench.scheduler.cancel(ids('r1'), operator);
-    assert.equal(cancelled.get('r1')?.disposition, 'cancelled_running');
-    await completing;
-    assert.equal(order.includes('enqueue'), true);
-    assert.equal(order.at(-1), 'withdraw');
-  });
-
   it('gives the same receipt twice, also at the same time and after the end', async () => {
     const bench = await SchedulerBench.started();
     await bench.submit('r1');
