@@ -58,5 +58,7 @@ const runs = tasks.flatMap((task) =>
 );
 const failed = (await Promise.allSettled(runs)).filter(({ status }) => status === 'rejected');
 await controller.close();
-for (const { reason } of failed) console.error(`no result: ${reason.message}`);
+for (const why of new Set(failed.map(({ reason }) => reason.message))) {
+  console.error(`without a result: ${why}`);
+}
 process.exitCode = interrupted.signal.aborted ? 130 : failed.length === 0 ? 0 : 1;
