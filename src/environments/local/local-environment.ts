@@ -30,6 +30,7 @@ import type { HostScan } from './processes/host-scan.ts';
 import { defaultDestroyMs, removeSandbox } from './removal.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
+import type { SharedUnmount } from './shared-unmount.ts';
 
 export interface LocalEnvironmentParts {
   readonly options: CompiledLocalOptions;
@@ -39,6 +40,7 @@ export interface LocalEnvironmentParts {
   readonly images: ImageResolver;
   readonly scan: HostScan;
   readonly turns: LoopTurns;
+  readonly mounts: SharedUnmount;
   readonly folder: SandboxFolder;
 }
 
@@ -216,9 +218,9 @@ export class LocalEnvironment implements Environment {
     this.#ending.abort(destroyed(this.name));
     await this.#startGivenUp(deadlineMs / 2);
     await this.#sandbox?.release();
-    const { cgroups, folder, scan, turns } = this.#parts;
+    const { cgroups, folder, scan, turns, mounts } = this.#parts;
     const cgroup = cgroups?.group(this.name) ?? null;
-    const receipt = await removeSandbox(folder, { cgroup, scan, turns, deadlineMs });
+    const receipt = await removeSandbox(folder, { cgroup, scan, turns, mounts, deadlineMs });
     this.#sandbox?.abandonCommands();
     cgroups?.removeParent();
     return receipt;

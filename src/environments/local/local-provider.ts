@@ -32,6 +32,7 @@ import { inspectMachine } from './preflight.ts';
 import { HostScan } from './processes/host-scan.ts';
 import { defaultDestroyMs, removeSandbox } from './removal.ts';
 import { SandboxFolder, sandboxesDir } from './sandbox-folder.ts';
+import { SharedUnmount } from './shared-unmount.ts';
 
 const sandboxName = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -54,6 +55,7 @@ export class LocalProvider implements EnvironmentProvider {
   readonly #cgroups: CgroupTree | null;
   readonly #scan = new HostScan();
   readonly #turns = new LoopTurns();
+  readonly #mounts = new SharedUnmount(this.#turns);
   #machine: Machine | null = null;
   #inspecting: Promise<Machine> | null = null;
 
@@ -91,6 +93,7 @@ export class LocalProvider implements EnvironmentProvider {
       images: this.#images,
       scan: this.#scan,
       turns: this.#turns,
+      mounts: this.#mounts,
       folder: this.#folder(spec.name),
     });
   }
@@ -103,6 +106,7 @@ export class LocalProvider implements EnvironmentProvider {
       cgroup: this.#cgroups?.group(name) ?? null,
       scan: this.#scan,
       turns: this.#turns,
+      mounts: this.#mounts,
       deadlineMs: options.deadlineMs ?? defaultDestroyMs,
     });
     this.#cgroups?.removeParent();

@@ -22,6 +22,7 @@ import {
 } from './processes/process-table.ts';
 import { TracedProcesses } from './processes/traced-processes.ts';
 import type { SandboxFolder } from './sandbox-folder.ts';
+import type { SharedUnmount } from './shared-unmount.ts';
 
 export const defaultDestroyMs = 30_000;
 
@@ -31,6 +32,7 @@ export interface RemovalOptions {
   readonly cgroup: SandboxCgroup | null;
   readonly scan: HostScan;
   readonly turns: LoopTurns;
+  readonly mounts: SharedUnmount;
   readonly deadlineMs: number;
 }
 
@@ -211,14 +213,14 @@ function unescaped(text: string): string {
   );
 }
 
-async function unmount({ folder, turns, signal }: Removal): Promise<void> {
+async function unmount({ folder, mounts, turns, signal }: Removal): Promise<void> {
   const points = mountsBelow(folder.dir);
   if (points.length === 0) return;
-  const plain = await runHostCommand({ file: 'umount', args: ['--', ...points], turns }, signal);
-  if (plain.exitCode === 0) return;
-  // Somebody on the host stands in it: detached now, gone when they leave.
+  await mounts.unmount(points, signal);
   const busy = mountsBelow(folder.dir);
-  await runHostCommand({ file: 'umount', args: ['--lazy', '--', ...busy] }, signal);
+  if (busy.length === 0) return;
+  // Somebody on the host stands in it: detached now, gone when they leave.
+  await runHostCommand({ file: 'umount', args: ['--lazy', '--', ...busy], turns }, signal);
 }
 
 function notRemoved(name: string, left: readonly string[], cause: unknown): RolloutError {

@@ -79,6 +79,17 @@ export class SandboxProcesses {
     return [...rows.values()];
   }
 
+  /**
+   * Shoots once at what the cgroup shows outside `keep`, for next to nothing; answers what was there. It proves nothing: that is what `kill` is for.
+   * null = there is no cgroup.
+   */
+  async shoot(keep: ProcessSnapshot): Promise<readonly ProcessRow[] | null> {
+    if (this.#cgroup === null) return null;
+    const seen = without(keep.keys, this.#inGroup());
+    await this.#roundOfGroup(keep.keys);
+    return seen;
+  }
+
   async keys(): Promise<ReadonlySet<string>> {
     return new Set((await this.all()).map(processKey));
   }
