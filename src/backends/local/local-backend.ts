@@ -70,7 +70,7 @@ export class LocalBackend implements ExecutionBackend {
   }
 
   async #closeNow(): Promise<void> {
-    const reason = new RolloutError('CANCELLED', 'the server ends', { phase: 'server' });
+    const reason = new RolloutError('SERVER_STOPPING', 'the server ends', { phase: 'server' });
     await Promise.all([...this.#live].map((execution) => execution.abort(reason)));
     await this.#pool.close();
   }

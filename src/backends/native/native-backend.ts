@@ -92,7 +92,7 @@ export class NativeBackend implements ExecutionBackend {
   }
 
   async #closeNow(): Promise<void> {
-    const reason = new RolloutError('CANCELLED', 'the server ends', { phase: 'server' });
+    const reason = new RolloutError('SERVER_STOPPING', 'the server ends', { phase: 'server' });
     const live = [...this.#live];
     await Promise.all(live.map(([execution]) => execution.abort(reason)));
     await Promise.all(live.map(([, ended]) => ended));

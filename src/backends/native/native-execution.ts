@@ -5,7 +5,7 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../core/clock.ts';
-import { RolloutError } from '../../core/errors.ts';
+import { isRolloutError, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import { raceAbort } from '../../trial/deadline-scope.ts';
@@ -90,10 +90,14 @@ export class NativeExecution implements Execution {
   }
 
   async release(): Promise<void> {
+    // An abort is answered before the trial has written its last file.
+    if (this.#aborted.signal.aborted) await this.result.catch(() => undefined);
     if (this.#isRemovable) await rm(this.#dir, { recursive: true, force: true });
   }
 
   abort(reason: Error): Promise<AbortReceipt> {
+    // A controller that cancels has no use for what is there; after any other abort somebody may.
+    this.#isRemovable ||= isRolloutError(reason, 'CANCELLED');
     this.#receipt ??= this.#abortNow(reason);
     return this.#receipt;
   }

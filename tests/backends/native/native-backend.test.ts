@@ -399,13 +399,13 @@ describe('an abort of a native rollout', () => {
     const hooks = new HeardHooks();
     const execution = bench.backend.execute(requestFor(bench.taskDir), hooks);
     await running.promise;
-    const receipt = await execution.abort(new Error('cancelled'));
+    const cancelled = new RolloutError('CANCELLED', 'by the controller', { phase: 'agent' });
+    const receipt = await execution.abort(cancelled);
+    await execution.release();
     assert.equal(receipt.stage, 'running agent');
     assert.equal(receipt.isComplete, true);
     assert.notEqual(receipt.confirmedGone.length, 0);
     assert.equal(await execution.abort(new Error('again')), receipt);
-    await execution.result;
-    await execution.release();
     assert.deepEqual(hooks.completed, []);
     assert.equal(machine.sandboxes.size, 0);
     assert.deepEqual(readdirSync(path.join(bench.dataDir, 'trials')), []);
