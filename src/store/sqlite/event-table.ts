@@ -26,9 +26,8 @@ export class EventTable {
              (SELECT seq FROM sqlite_sequence WHERE name = 'events') AS newest
     `);
     this.#firstKept = database.prepare(`
-      SELECT cursor FROM events
-      WHERE at >= ? AND EXISTS (SELECT 1 FROM rollouts WHERE rollouts.id = events.rollout_id)
-      ORDER BY cursor LIMIT 1
+      SELECT min(cursor) AS cursor FROM (SELECT cursor, at, rollout_id FROM events ORDER BY cursor LIMIT ?) AS oldest
+      WHERE at >= ? AND EXISTS (SELECT 1 FROM rollouts WHERE rollouts.id = oldest.rollout_id)
     `);
     this.#dropBefore = database.prepare(`
       DELETE FROM events WHERE cursor IN (SELECT cursor FROM events WHERE cursor < ? ORDER BY cursor LIMIT ?)
@@ -62,7 +61,7 @@ export class EventTable {
 
   /** Drops at most `limit` of the oldest that are both not wanted any more and before every wanted one; answers how many. */
   drop({ since, limit }: { readonly since: number; readonly limit: number }): number {
-    const firstKept = this.#firstKept.get(since)?.['cursor'] ?? this.newest() + 1;
+    const firstKept = this.#firstKept.get(limit, since)?.['cursor'] ?? this.newest() + 1;
     return Number(this.#dropBefore.run(Number(firstKept), limit).changes);
   }
 

@@ -9,6 +9,9 @@ import { endedStates, liveStates } from './schema.ts';
 const columns = 'rollouts.*, requests.body';
 const tables = 'rollouts LEFT JOIN requests USING (seq)';
 
+/** When it ended, as the index of ended rollouts has it. */
+const endedAt = 'coalesce(ended_at, accepted_at)';
+
 /** Rollouts with their requests and receipts. */
 export class RolloutTable {
   readonly #database: DatabaseSync;
@@ -17,6 +20,7 @@ export class RolloutTable {
   readonly #update: StatementSync;
   readonly #report: StatementSync;
   readonly #insertReceipt: StatementSync;
+  readonly #newestSurplus: StatementSync;
   readonly #expired: StatementSync;
   readonly #removals: readonly StatementSync[];
   readonly #removeRequest: StatementSync;
@@ -51,14 +55,15 @@ export class RolloutTable {
       'SELECT receipt FROM receipts WHERE rollout_id = ? ORDER BY seq',
       receiptOf,
     );
+    this.#newestSurplus = database.prepare(`
+      SELECT ${endedAt} AS at, seq FROM rollouts WHERE state IN ${endedStates}
+      ORDER BY ${endedAt} DESC, seq DESC LIMIT 1 OFFSET ?
+    `);
     this.#expired = database.prepare(`
       SELECT seq, id FROM rollouts
-      WHERE state IN ${endedStates}
-        AND (coalesce(ended_at, accepted_at) < ? OR seq IN (
-          SELECT seq FROM rollouts WHERE state IN ${endedStates} ORDER BY coalesce(ended_at, accepted_at) DESC, seq DESC
-          LIMIT -1 OFFSET ?))
+      WHERE state IN ${endedStates} AND ${endedAt} <= ?1 AND (${endedAt} < ?1 OR seq <= ?2)
         AND NOT EXISTS (SELECT 1 FROM deliveries WHERE rollout_id = rollouts.id AND state = 'pending')
-      ORDER BY coalesce(ended_at, accepted_at), seq LIMIT ?
+      ORDER BY ${endedAt}, seq LIMIT ?3
     `);
     this.#removals = [
       'DELETE FROM receipts WHERE rollout_id = ?',
@@ -139,7 +144,13 @@ export class RolloutTable {
     readonly limit: number;
   }): readonly string[] {
     const { since, maxEnded, limit } = options;
-    return this.#expired.all(since, maxEnded, limit).map((row) => {
+    // Too old or too many, what goes is what ended first: up to one place in that order.
+    const surplus = this.#newestSurplus.get(maxEnded);
+    const isOldEnough = surplus === undefined || Number(surplus['at']) < since;
+    const [at, seq] = isOldEnough
+      ? [since - 1, Number.MAX_SAFE_INTEGER]
+      : [Number(surplus['at']), Number(surplus['seq'])];
+    return this.#expired.all(at, seq, limit).map((row) => {
       const id = String(row['id']);
       this.#removeRequest.run(Number(row['seq']));
       for (const removal of this.#removals) removal.run(id);
