@@ -66,7 +66,6 @@ export class SqliteRolloutStore implements RolloutStore {
     this.#lock = parts.lock;
     this.#thread = parts.thread;
     this.#listeners = parts.listeners;
-    this.#listeners = parts.listeners;
   }
 
   /** Makes the folder when it is missing. Rejects with STORE_LOCKED, STORE_TOO_NEW, DISK_FULL or STORE_FAILED. */

@@ -53,7 +53,7 @@ export class StoreThread {
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'open') opened.resolve(message.copy);
       else if (message.kind === 'failed') opened.reject(errorOf(message.fault));
-      else if (message.kind === 'answers') thread.#settle(message);
+      else thread.#settle(message);
     });
     worker.on('error', (error) =>
       thread.#end(`the thread of the store failed: ${messageOf(error)}`),

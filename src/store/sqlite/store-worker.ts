@@ -80,7 +80,6 @@ function serve({ file, steps, maxSizeBytes }: WorkerTask): void {
     }
     if (!isClosing) return;
     database.close(); // merges the log into the file
-    send({ kind: 'closed' });
     port?.close();
   };
 

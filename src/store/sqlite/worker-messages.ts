@@ -31,7 +31,7 @@ export type CallAnswer =
   | { readonly number: number; readonly fault: StoreFault };
 
 export type FromWorker =
-  /** The file is open. `upgradedFrom` = where the copy from before an upgrade is. */
+  /** The file is open. `copy` = where the state before an upgrade was kept; null = there was none. */
   | { readonly kind: 'open'; readonly copy: string | null }
   | { readonly kind: 'failed'; readonly fault: StoreFault }
   | {
@@ -41,5 +41,4 @@ export type FromWorker =
       readonly hasEvents: boolean;
       /** null = only reads. */
       readonly commit: CommitFigures | null;
-    }
-  | { readonly kind: 'closed' };
+    };
