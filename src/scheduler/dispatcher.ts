@@ -70,8 +70,12 @@ export class Dispatcher {
   async keepLeases(signal: AbortSignal): Promise<void> {
     const { queue, clock, logger } = this.#parts;
     if (queue.renewEveryMs === null) return;
-    while (!signal.aborted) {
-      await clock.sleep(queue.renewEveryMs, signal).catch(() => undefined);
+    const next = (ms: number): Promise<boolean> =>
+      clock.sleep(ms, signal).then(
+        () => true,
+        () => false,
+      );
+    while (await next(queue.renewEveryMs)) {
       const renewals = [...this.#running.values()].map((lease) =>
         lease.renew().catch((error: unknown) =>
           logger.log('error', 'a lease could not be kept', {

@@ -34,10 +34,10 @@ const floods: Readonly<Record<string, FloodOptions>> = {
     ],
     metadata: { duration_ms: 1_000 },
   },
-  // Trials of plain processes with the oracle: each costs a good part of a second of processor time.
+  // Trials of plain processes with the oracle: each costs a second of processor time or two.
   native: {
-    ...{ ...common, submissions: Math.min(submissions, 400) },
-    ...{ maxConcurrent: 8, maxQueueDepth: 64, warmUps: 8 },
+    ...{ ...common, submissions: Math.min(submissions, 240) },
+    ...{ maxConcurrent: 4, maxQueueDepth: 32, warmUps: 4 },
     backendFlags: ['--backend', 'native'],
     config: [
       '[backend.native]',

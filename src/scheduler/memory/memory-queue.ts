@@ -3,7 +3,7 @@ import type { Lease, QueueCounts, QueueEntry, RolloutQueue } from '../queue.ts';
 
 /** The queue of one process. Leases end with the process: the store knows what was running. */
 export class MemoryQueue implements RolloutQueue {
-  readonly renewEveryMs = null;
+  readonly renewEveryMs: number | null = null;
   readonly #queue: FairQueue;
 
   constructor(parts: FairQueueParts) {

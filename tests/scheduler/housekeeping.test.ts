@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { RolloutArchive } from '../../src/archive/rollout-archive.ts';
+import type { Logger } from '../../src/core/logger.ts';
+import { keepHouse, tidy } from '../../src/scheduler/housekeeping.ts';
+import { MemoryRolloutStore } from '../../src/store/memory/memory-rollout-store.ts';
+import { ManualClock } from '../fakes/manual-clock.ts';
+import { until } from '../support/until.ts';
+
+const retention = { maxAgeMs: 60_000, maxEnded: 100, archiveBytes: 5_000, everyMs: 10_000 };
+
+async function bench() {
+  const clock = new ManualClock();
+  const store = new MemoryRolloutStore(() => clock.now());
+  const done: string[] = [];
+  const logged: string[] = [];
+  const logger: Logger = { log: (level, message) => logged.push(`${level}: ${message}`) };
+  const archive = {
+    remove: async (id: string) => void done.push(`remove ${id}`),
+    trim: async (bytes: number) => {
+      done.push(`trim ${bytes}`);
+      return [];
+    },
+  } as unknown as RolloutArchive;
+  for (const id of ['old', 'live']) {
+    const at = { acceptedAt: clock.now() };
+    await store.accept({ ...{ id, tenant: 'a', request: '{}', digest: id }, ...at });
+  }
+  await store.change({
+    ...{ id: 'old', from: ['queued'] },
+    set: { state: 'cancelled', endedAt: clock.now() },
+  });
+  return { clock, store, done, logged, parts: { clock, store, archive, logger } };
+}
+
+describe('housekeeping', () => {
+  it('removes what ended long ago from the store and the archive, and nothing that lives', async () => {
+    const { clock, store, done, parts } = await bench();
+    await tidy(retention, parts);
+    assert.deepEqual(done, ['trim 5000']);
+    clock.advance(60_001);
+    await tidy(retention, parts);
+    assert.deepEqual(done, ['trim 5000', 'remove old', 'trim 5000']);
+    assert.equal(await store.rollout('old'), null);
+    assert.notEqual(await store.rollout('live'), null);
+  });
+
+  it('goes on after a failure, until it is stopped', async () => {
+    const { clock, store, done, logged, parts } = await bench();
+    const stop = new AbortController();
+    const prune = store.prune.bind(store);
+    store.prune = () => Promise.reject(new Error('not now'));
+    const keeping = keepHouse(retention, parts, stop.signal);
+    await until('it failed', () => logged.length === 1);
+    assert.deepEqual(logged, ['warn: old rollouts could not be removed']);
+    store.prune = prune;
+    await until('it waits', () => clock.pauses.length === 1);
+    clock.advance(10_000);
+    await until('it tried again', () => done.length === 1);
+    stop.abort();
+    await keeping;
+  });
+});
