@@ -105,6 +105,16 @@ describe('files of a rollout', () => {
     assert.deepEqual([head.statusCode, head.body, head.headers['content-length']], [200, '', '10']);
   });
 
+  it('are not handed out under paths that lead elsewhere, whatever the archive says', async () => {
+    const file = { path: '../outside', sizeBytes: 1, sha256: 'f', modifiedAt: new Date(0) };
+    await using serving = new Serving({
+      files: { list: async () => [file], locate: async () => import.meta.filename },
+    });
+    await serving.post('/rollout', rolloutBody('r1'));
+    const got = await serving.ask({ url: '/api/v1/rollouts/r1/files/..%2foutside' });
+    assert.equal(got.statusCode, 404);
+  });
+
   const tricks = [
     '..%2foutside',
     '%2e%2e/outside',
