@@ -44,6 +44,18 @@ describe('turns of the event loop', () => {
     assert.ok((seen.match(/\|/g) ?? []).length < names.length / 4, seen);
   });
 
+  it('are given first to what ends something', async () => {
+    const turns = new LoopTurns();
+    const seen: string[] = [];
+    await Promise.all(
+      (['start', 'start', 'end'] as const).map(async (lane) => {
+        await turns.next(lane);
+        seen.push(lane);
+      }),
+    );
+    assert.deepEqual(seen, ['end', 'start', 'start']);
+  });
+
   it('come again for who asks later', async () => {
     const turns = new LoopTurns();
     await turns.next();

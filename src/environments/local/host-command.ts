@@ -2,7 +2,7 @@ import { spawn, type SpawnOptions } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import type { LoopTurns } from '../../core/loop-turns.ts';
+import type { LoopTurns, TurnLane } from '../../core/loop-turns.ts';
 
 /** A program of the host, run to its end. Values that are secret go into `environment` or `input`, never into `args`. */
 export interface HostCommand {
@@ -15,6 +15,8 @@ export interface HostCommand {
   readonly input?: Uint8Array | Readable;
   /** Where many are started at once: one per turn of the event loop. */
   readonly turns?: LoopTurns;
+  /** Default: `start`. */
+  readonly lane?: TurnLane;
   /** Receives each line of both streams; of one beyond 64 KiB its end. */
   readonly onLine?: (line: string) => void;
 }
@@ -41,7 +43,7 @@ export async function runHostCommand(
   command: HostCommand,
   signal: AbortSignal,
 ): Promise<HostCommandResult> {
-  await command.turns?.next();
+  await command.turns?.next(command.lane);
   signal.throwIfAborted();
   const options: SpawnOptions = {
     stdio: [command.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

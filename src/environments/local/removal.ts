@@ -84,11 +84,11 @@ export async function removeSandbox(
 async function removeOnce(removal: Removal): Promise<void> {
   const { folder, cgroup, turns, signal } = removal;
   await killAll(removal);
-  await turns.next();
+  await turns.next('end');
   cgroup?.remove();
   await unmount(removal);
   await rm(folder.runtimeState, { recursive: true, force: true });
-  await turns.next();
+  await turns.next('end');
   // Only when nothing is mounted below it any more: a removal must not reach into an image.
   if (mountsBelow(folder.dir).length > 0) return;
   await openToOwner(folder, signal);
@@ -101,7 +101,7 @@ const kinds = ['process', 'cgroup', 'container', 'network', 'proxy', 'mount', 'd
 async function leftOf(removal: Removal): Promise<readonly string[]> {
   const { folder, init, cgroup, turns } = removal;
   const living = await livingOf(removal);
-  await turns.next();
+  await turns.next('end');
   const isThere: Record<(typeof kinds)[number], boolean> = {
     process: living.length > 0,
     cgroup: cgroup?.exists === true,
@@ -220,7 +220,10 @@ async function unmount({ folder, mounts, turns, signal }: Removal): Promise<void
   const busy = mountsBelow(folder.dir);
   if (busy.length === 0) return;
   // Somebody on the host stands in it: detached now, gone when they leave.
-  await runHostCommand({ file: 'umount', args: ['--lazy', '--', ...busy], turns }, signal);
+  await runHostCommand(
+    { file: 'umount', args: ['--lazy', '--', ...busy], turns, lane: 'end' },
+    signal,
+  );
 }
 
 function notRemoved(name: string, left: readonly string[], cause: unknown): RolloutError {

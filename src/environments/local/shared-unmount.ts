@@ -36,7 +36,7 @@ export class SharedUnmount {
     if (points.length === 0) return;
     using limit = new LinkedAbort([], { ms: limitMs, reason: () => new Error('busy') });
     const command = { file: 'umount', args: ['--', ...points], turns: this.#turns };
-    await runHostCommand(command, limit.signal).catch((error: unknown) => {
+    await runHostCommand({ ...command, lane: 'end' }, limit.signal).catch((error: unknown) => {
       if (!limit.signal.aborted) throw error;
     });
   }

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** How long the event loop is held at a time: what else this process does goes on between two slices. */
-const sliceMs = 4;
+const sliceMs = 8;
 /** A listing with no more news than this is read in one go, at once. */
 const fewPids = 32;
 const maxListings = 8;

@@ -142,7 +142,7 @@ export class SandboxProcesses {
   /** Hold still, look, shoot, let go (a frozen process of a version 1 cgroup dies only when thawed). */
   async #roundOfGroup(keep: ReadonlySet<string>): Promise<readonly ProcessRow[]> {
     const cgroup = this.#cgroup;
-    await this.#turns.next();
+    await this.#turns.next('end');
     if (cgroup === null || without(keep, this.#inGroup()).length === 0) return [];
     try {
       if (cgroup.setFrozen(true)) await waitFrozen(cgroup);
