@@ -177,7 +177,7 @@ export class FileRolloutArchive implements RolloutArchive {
     return await readFile(path.join(this.#dir, name, idFile), 'utf8').catch(() => null);
   }
 
-  async #put(dir: string, name: string, text: string): Promise<void> {
+  async #put(dir: string, name: string, text: string | AsyncIterable<string>): Promise<void> {
     const draft = path.join(dir, newDraft());
     try {
       await using file = await open(draft, 'wx', 0o644);

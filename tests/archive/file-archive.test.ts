@@ -7,6 +7,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { FileRolloutArchive } from '../../src/archive/file-archive.ts';
 import { folderName, idOfFolder } from '../../src/archive/folder-name.ts';
 import type { ArchivedRollout } from '../../src/archive/rollout-archive.ts';
+import { atifText } from '../../src/wire/atif/atif-text.ts';
 import { silentLogger } from '../../src/core/logger.ts';
 
 let root = '';
@@ -171,6 +172,22 @@ describe('the archive', () => {
     assert.deepEqual(found.steps[0]?.metrics.completion_token_ids, [1, 2]);
     assert.equal(found.steps[1]?.message, 'the key is [REDACTED]');
     assert.equal('completion_token_ids' in found.steps[1].metrics, false);
+  });
+
+  it('writes a long trajectory as it would write it at once, and lets others in between', async () => {
+    const steps = Array.from({ length: 3_000 }, (_, at) => ({
+      ...{ step_id: at + 1, source: 'user', message: `é ${'x'.repeat(1_000)}` },
+      extra: { ids: [1, 2], at: -0 },
+    }));
+    const agent = { name: 'a', version: '1' };
+    const document = { schema_version: 'ATIF-v1.7', agent, steps, notes: 'end' };
+    let turns = 0;
+    const other = setInterval(() => (turns += 1), 1);
+    const secrets = ['not-in-there'];
+    await archive.save(rollout({ documents: { 'trajectory.json': document }, secrets }));
+    clearInterval(other);
+    assert.equal(await kept('trajectory.json'), `${atifText(document, 0, '')}\n`);
+    assert.ok(turns > 2, `${turns} turns`);
   });
 
   it('lists sizes and hashes, and locates nothing but what it lists', async () => {

@@ -6,7 +6,7 @@ import { loadTrajectory } from '../../trajectory/validate.ts';
 import type { KeptFile } from '../../wire/rollout/kept-file.ts';
 
 /** A longer document stays among the logs: reading it would hold up the server. */
-const maxDocumentBytes = 64 * 1024 * 1024;
+const maxDocumentBytes = 16 * 1024 * 1024;
 const logFiles = ['trial.log', 'exception.txt', 'result.json', 'agent', 'verifier', 'steps'];
 
 export interface TrialOutput {
