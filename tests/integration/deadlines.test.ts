@@ -30,7 +30,7 @@ describe('parts of a rollout that run longer than their limit', { timeout: 120_0
     const kinds = ['agent-sleeps', 'verifier-sleeps', 'setup-sleeps', ...localKinds] as const;
     const overruns = await runOverruns({
       ...{ provider: new FakeProvider(), kinds, count: kinds.length },
-      ...{ concurrency: 3, limitMs: 500 },
+      ...{ concurrency: 3, limitMs: 1_500 },
     });
     assert.equal(overruns.length, kinds.length);
     for (const overrun of overruns) assert.deepEqual(overrunProblems(overrun), []);

@@ -111,6 +111,21 @@ describe('the null backend', () => {
       assert.deepEqual(asked, Array(cause === null ? 2 : 1).fill('/v1/chat/completions Bearer k'));
     });
 
+  it('fails typed where an answer of the model breaks off', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 });
+      response.write('{');
+      setImmediate(() => response.destroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const route = { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'k' };
+    const { result } = await run({ agent_calls: 1 }, { route });
+    server.close();
+    server.closeAllConnections();
+    assert.equal(result.outcome.cause, 'ENGINE_UNAVAILABLE');
+  });
+
   it('has no options of its own, and shows the limits in its health', () => {
     assert.throws(() => new NullBackend({ speed: 1 }, { limits, clock }), {
       code: 'CONFIG_INVALID',

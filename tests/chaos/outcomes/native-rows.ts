@@ -209,8 +209,8 @@ const cases: readonly OutcomeRow[] = [
   judged('AGENT_TIMEOUT', 1, false, {
     name: 'agent-late-after-solving',
     agentDoes: 'solve-then-sleep',
-    request: { agent_timeout_sec: 0.5 },
-    message: 'the agent ran longer than 0.5 s',
+    request: { agent_timeout_sec: 1.5 },
+    message: 'the agent ran longer than 1.5 s',
   }),
   judged('AGENT_EXIT_NONZERO', 0, true, {
     name: 'agent-exits-at-once',

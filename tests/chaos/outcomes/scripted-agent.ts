@@ -6,7 +6,7 @@ import { collect } from '../../../src/engines/model-call.ts';
 type Act = (run: AgentRun, signal: AbortSignal, options: AgentOptions) => Promise<void>;
 
 /** Of a call of the model. */
-const stallMs = 400;
+const stallMs = 3_000;
 
 const sh = async ({ environment }: AgentRun, command: string, signal: AbortSignal) => {
   await environment.exec({ command }, signal);
