@@ -172,6 +172,7 @@ export class RolloutRun {
     const { ledger, pause } = this.#core;
     const rollout = this.#rollout;
     const outcome = outcomeOf(result);
+    await this.#closeRoute();
     await ledger.advance(rollout, () => ({
       to: result.status,
       by: 'backend',
@@ -203,6 +204,7 @@ export class RolloutRun {
     await this.#attempt('what it ran was not ended', async () => {
       await rollout.execution?.abort(new Error('the rollout broke'));
     });
+    await this.#closeRoute();
     await this.#attempt('a broken rollout was not ended', async () => {
       const outcome = failedOutcome(failure);
       const request = this.#request;
@@ -237,14 +239,20 @@ export class RolloutRun {
 
   /** The end is durable and its callbacks are out: what the rollout held goes. */
   async #clear(files: readonly KeptFile[]): Promise<void> {
-    const { gateway } = this.#core.parts;
     const rollout = this.#rollout;
-    await this.#attempt('the route was not revoked', () => gateway.revoke(rollout.id));
+    await this.#closeRoute();
     this.#showProgress('saving the archive', 'archive');
     await this.#archive(files);
     await this.#attempt('what it held on disk was not freed', async () => {
       await rollout.execution?.release();
     });
+  }
+
+  /** Before the end is told: who has seen a terminal state finds the key dead. */
+  async #closeRoute(): Promise<void> {
+    await this.#attempt('the route was not revoked', () =>
+      this.#core.parts.gateway.revoke(this.#rollout.id),
+    );
   }
 
   async #archive(files: readonly KeptFile[]): Promise<void> {

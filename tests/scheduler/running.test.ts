@@ -51,6 +51,19 @@ describe('a rollout that runs', () => {
     });
   });
 
+  it('has a dead key before anybody can see that it ended', async () => {
+    const bench = await SchedulerBench.started();
+    await bench.submit('r1');
+    const execution = await bench.execution('r1');
+    const livedAt: boolean[] = [];
+    bench.store.onEvents(() => livedAt.push(bench.gateway.routes.has('r1')));
+    execution.succeed();
+    await bench.reaches('r1', 'success');
+    await bench.empty();
+    assert.ok(livedAt.length > 0);
+    assert.ok(!livedAt.includes(true), 'its end was told while the key lived');
+  });
+
   it('gives its agent a key of ours, and the upstream key only to the gateway', async () => {
     const bench = await SchedulerBench.started();
     await bench.submit('r1', { llm_api_key: 'model-key' });
