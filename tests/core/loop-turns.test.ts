@@ -56,6 +56,25 @@ describe('turns of the event loop', () => {
     assert.deepEqual(seen, ['end', 'start', 'start']);
   });
 
+  it('are given to what ends something while starts recover, and to them afterwards', async () => {
+    const turns = new LoopTurns();
+    await turns.next();
+    busy(30);
+    const since = performance.now();
+    const seen: string[] = [];
+    const done = (async () => {
+      await turns.next();
+      seen.push('start');
+    })();
+    for (let index = 0; index < 5; index += 1) {
+      await turns.next('end');
+      seen.push('end');
+    }
+    await done;
+    assert.deepEqual(seen.at(-1), 'start');
+    assert.ok(performance.now() - since >= 20);
+  });
+
   it('come again for who asks later', async () => {
     const turns = new LoopTurns();
     await turns.next();
