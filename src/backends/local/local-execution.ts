@@ -16,6 +16,7 @@ import type {
   ExecutionRequest,
   ExecutionResult,
 } from '../execution-backend.ts';
+import { interim } from '../shared/interim-diagnostics.ts';
 import type { LocalBackendParts } from './local-backend.ts';
 import type { LocalOptions } from './local-options.ts';
 import { carryOut, Overrun, type LimitedOrder, type OrderEnd } from './limited-order.ts';
@@ -145,7 +146,7 @@ export class LocalExecution implements Execution {
     const sample = ended.sample === null ? null : toSample(ended.sample, label);
     const value = workflowEnded(sample);
     if (!this.#request.wantsGrade) return { value, isIdle: ended.isIdle };
-    await this.#hooks.workflowCompleted(await this.#result(value));
+    await this.#hooks.workflowCompleted(interim(await this.#result(value)));
     const hindrance = this.#whyNotGraded(sample);
     if (hindrance !== null) return { value: failed(hindrance, sample), isIdle: ended.isIdle };
     const grade = await this.#grade(worker, { sample, text: ended.sample ?? '', artifactsDir });

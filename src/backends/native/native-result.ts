@@ -10,6 +10,7 @@ import type { AgentResult, TimingInfo, TrialResult } from '../../wire/harbor/tri
 import type { Outcome } from '../../wire/outcome.ts';
 import type { ErrorCategory, Sample } from '../../wire/rollout/callback-payloads.ts';
 import type { ExecutionResult } from '../execution-backend.ts';
+import { interim } from '../shared/interim-diagnostics.ts';
 
 /** The parts of a result that the trial's record decides; files and document come from its folder. */
 export type NativeEnding = Omit<ExecutionResult, 'trajectory' | 'files'>;
@@ -33,15 +34,8 @@ export function agentStopped(
       { outcome: outcomeOf(failure, null), category: 'agent_error', timings },
       emptySample(label),
     );
-  const ending = succeeded(emptySample(label), outcomeOf(null, null), {
-    phase: 'verification',
-    timings,
-  });
-  // How the rollout ends is not known before its verification.
-  const diagnostics = Object.fromEntries(
-    Object.entries(ending.diagnostics ?? {}).filter(([name]) => name !== 'outcome'),
-  );
-  return { ...ending, diagnostics };
+  const sample = emptySample(label);
+  return interim(succeeded(sample, outcomeOf(null, null), { phase: 'verification', timings }));
 }
 
 /** No trial could be made. */

@@ -303,6 +303,8 @@ describe('a grader of the local backend', () => {
     );
     assert.deepEqual(result.outcome.verdict, { rewards: { reward: 0.7 } });
     assert.equal(result.outcome.trainable, true);
+    const said = told.completed[0]?.diagnostics ?? {};
+    assert.deepEqual(['backend' in said, 'outcome' in said], [true, false]);
   });
 
   it('sees the label, which is the sample’s too', async () => {
