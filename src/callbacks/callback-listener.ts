@@ -7,7 +7,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { CallbackChannel } from '../wire/rollout/callback-payloads.ts';
-import { rolloutIdProblem } from '../wire/rollout/rollout-id.ts';
+import { rolloutIdMaxBytes, rolloutIdProblem } from '../wire/rollout/rollout-id.ts';
 import type { AckDocument, CallbackDocument, CallbackRendezvous } from './callback-rendezvous.ts';
 
 /** One request that came in with the right bearer, whatever became of it. */
@@ -60,7 +60,11 @@ export class CallbackListener implements AsyncDisposable {
     if (options.apiKey.trim() === '') throw new TypeError('the key of a listener is empty');
     this.#options = options;
     this.#expected = Buffer.from(options.apiKey);
-    this.#server = fastify({ bodyLimit: maxBodyBytes, forceCloseConnections: true });
+    this.#server = fastify({
+      ...{ bodyLimit: maxBodyBytes, forceCloseConnections: true },
+      // As it stands in the path: up to three characters for each byte.
+      routerOptions: { maxParamLength: 3 * rolloutIdMaxBytes },
+    });
     this.#server.removeAllContentTypeParsers();
     this.#server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
       done(null, body),

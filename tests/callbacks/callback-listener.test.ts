@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { CallbackListener } from '../../src/callbacks/callback-listener.ts';
 import { CallbackRendezvous, type RolloutEnd } from '../../src/callbacks/callback-rendezvous.ts';
 import { never } from '../../src/core/linked-abort.ts';
+import { rolloutIdMaxBytes } from '../../src/wire/rollout/rollout-id.ts';
 
 class Bench implements AsyncDisposable {
   readonly commits: RolloutEnd[] = [];
@@ -112,6 +113,14 @@ describe('the listener of callbacks', () => {
     assert.deepEqual(await bench.completion(id), ack, 'a late completion gets what is stored');
     assert.equal(bench.commits.length, 1);
     assert.throws(() => bench.rendezvous.register(id, { isGraded: true }), /is or was under way/);
+  });
+
+  test('the longest id that a server takes is taken here too', async () => {
+    await using bench = await Bench.start();
+    for (const id of ['r'.repeat(rolloutIdMaxBytes), 'ä'.repeat(rolloutIdMaxBytes / 2)]) {
+      bench.rendezvous.register(id, { isGraded: true });
+      assert.equal((await bench.completion(id)).status, 200);
+    }
   });
 
   test('a rollout that nobody grades ends with its completion', async () => {
