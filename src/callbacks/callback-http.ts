@@ -158,7 +158,9 @@ function describe(error: unknown): string {
 function excerpt(text: string, secrets: readonly string[]): string {
   let plain = text.replace(/[\u0000-\u0020\u007f]+/g, ' ').trim();
   for (const secret of secrets) if (secret.length > 3) plain = plain.replaceAll(secret, '…');
-  return plain === '' ? '' : `: ${plain.slice(0, excerptChars)}`;
+  // A cut between the halves of a character leaves none of it.
+  const cut = plain.slice(0, excerptChars).replace(/[\ud800-\udbff]$/, '');
+  return cut === '' ? '' : `: ${cut}`;
 }
 
 /** null for what is longer or breaks off: the status has said what matters. */

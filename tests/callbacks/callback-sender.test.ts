@@ -86,6 +86,16 @@ describe('the sender of callbacks', () => {
       assert.equal(outbox.ends[0]?.result, 'dead');
     });
 
+  test('what a receiver says is cut between characters', async () => {
+    await using receiver = await Receiver.start();
+    await using outbox = new Outbox();
+    receiver.script.set('/c', [{ status: 400, body: `${'a'.repeat(199)}😀😀` }]);
+    await outbox.send('r', { completion: receiver.url('/c') });
+    await outbox.sender.settled('r');
+    const { lastError } = await outbox.delivery('r');
+    assert.equal(lastError, `answered 400: ${'a'.repeat(199)}`);
+  });
+
   for (const answer of [429, 500, 502, 503, 504, 'reset'] as const)
     test(`${answer} is tried again, with the same key and bytes`, async () => {
       await using receiver = await Receiver.start();
