@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { errorRegistry, type ErrorCode } from '../../core/error-registry.ts';
 import { isRolloutError, RolloutError, type Phase } from '../../core/errors.ts';
 import type { ErrorCategory, Sample } from '../../wire/rollout/callback-payloads.ts';
+import type { ModelRoute } from '../../wire/rollout/model-route.ts';
 import type {
   AbortReceipt,
   Execution,
@@ -112,24 +113,28 @@ export class NullExecution implements Execution {
   }
 
   async #call(): Promise<void> {
-    const { route, prompt } = this.#request;
+    const { route } = this.#request;
     if (route === null)
       throw new RolloutError('MODEL_UNSPECIFIED', 'the request names no model', { phase: 'agent' });
     const fail = (what: string): RolloutError =>
       new RolloutError('ENGINE_UNAVAILABLE', what, { phase: 'model-call' });
-    const answer = await this.#parts
-      .fetch(`${route.baseUrl}/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${route.apiKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'null', messages: prompt }),
-        signal: this.#life.signal,
-      })
-      .catch(() => {
-        this.#life.signal.throwIfAborted();
-        throw fail('the model could not be reached');
-      });
-    await answer.arrayBuffer();
+    const answer = await this.#asked(route).catch(() => {
+      this.#life.signal.throwIfAborted();
+      throw fail('the model could not be reached');
+    });
     if (!answer.ok) throw fail(`the model answered ${answer.status}`);
+  }
+
+  /** With the whole answer read. */
+  async #asked({ baseUrl, apiKey }: ModelRoute): Promise<Response> {
+    const answer = await this.#parts.fetch(`${baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'null', messages: this.#request.prompt }),
+      signal: this.#life.signal,
+    });
+    await answer.arrayBuffer();
+    return answer;
   }
 
   #succeeded(reward: number | null, stage: 'done'): ExecutionResult {
