@@ -20,6 +20,8 @@ import {
 import type { TracedProcesses } from './traced-processes.ts';
 
 const freezeMs = 200;
+/** Passes over a cgroup without freezing it. */
+const freePasses = 3;
 const pollMs = 2;
 /** Looks until what cannot be frozen as a whole stands still; killed moving after that. */
 const stopLooks = 5;
@@ -86,7 +88,7 @@ export class SandboxProcesses {
   async shoot(keep: ProcessSnapshot): Promise<readonly ProcessRow[] | null> {
     if (this.#cgroup === null) return null;
     const seen = without(keep.keys, this.#inGroup());
-    await this.#roundOfGroup(keep.keys);
+    await this.#roundOfGroup(keep.keys, 1);
     return seen;
   }
 
@@ -105,9 +107,9 @@ export class SandboxProcesses {
   ): Promise<KillReceipt> {
     const start = performance.now();
     const killed = new Set(without(keep.keys, options.seen ?? []).map(processKey));
-    for (;;) {
+    for (let pass = 1; ; pass += 1) {
       options.signal.throwIfAborted();
-      const victims = await this.#round(keep.keys);
+      const victims = await this.#round(keep.keys, pass);
       for (const row of victims) if (row.startTime !== '') killed.add(processKey(row));
       if (victims.length === 0) break;
       if (performance.now() - start > options.deadlineMs) throw survivors(victims);
@@ -132,25 +134,29 @@ export class SandboxProcesses {
    * One round: what the cgroup shows first, as that costs next to nothing; then by every way of looking. None is the answer of a whole look that
    * found none.
    */
-  async #round(keep: ReadonlySet<string>): Promise<readonly ProcessRow[]> {
-    const shot = await this.#roundOfGroup(keep);
+  async #round(keep: ReadonlySet<string>, pass: number): Promise<readonly ProcessRow[]> {
+    const shot = await this.#roundOfGroup(keep, pass);
     if (shot.length > 0) return shot;
     if (this.#traced !== null) return await this.#roundOfTraced(this.#traced, keep);
     return await this.#roundByStopping(keep);
   }
 
-  /** Hold still, look, shoot, let go (a frozen process of a version 1 cgroup dies only when thawed). */
-  async #roundOfGroup(keep: ReadonlySet<string>): Promise<readonly ProcessRow[]> {
+  /**
+   * An ordinary tree does not survive some passes of shooting. What goes on making processes is held still for it (a frozen process of a version 1
+   * cgroup dies only when thawed).
+   */
+  async #roundOfGroup(keep: ReadonlySet<string>, pass: number): Promise<readonly ProcessRow[]> {
     const cgroup = this.#cgroup;
     await this.#turns.next('end');
     if (cgroup === null || without(keep, this.#inGroup()).length === 0) return [];
+    const isFrozen = pass > freePasses && cgroup.setFrozen(true);
     try {
-      if (cgroup.setFrozen(true)) await waitFrozen(cgroup);
+      if (isFrozen) await waitFrozen(cgroup);
       const victims = without(keep, this.#inGroup());
       for (const row of victims) signalRow(row, 'SIGKILL');
       return victims;
     } finally {
-      cgroup.setFrozen(false);
+      if (isFrozen) cgroup.setFrozen(false);
     }
   }
 
