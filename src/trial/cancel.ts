@@ -9,8 +9,8 @@ import { problemOf, type Sandboxes } from './sandboxes.ts';
 
 /** Killing, saving a last log and destroying together stay within this. */
 const cancelLimitMs = 2_000;
-const killShareMs = 700;
-const logsShareMs = 300;
+const killShareMs = 400;
+const logsShareMs = 200;
 
 export interface CancelOptions {
   readonly sandboxes: Sandboxes;
