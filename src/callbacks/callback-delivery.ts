@@ -2,7 +2,7 @@
  * The sender's port, as the scheduler sees it: deliveries that the store holds as pending go out, in order, until the receiver took them or they are
  * dead letters. Bytes and keys come from the store and never change.
  */
-import type { Delivery } from '../store/rollout-store.ts';
+import type { Delivery, PendingDelivery } from '../store/rollout-store.ts';
 
 export interface DeliveryEnd {
   readonly delivery: Omit<Delivery, 'body'>;
@@ -23,7 +23,7 @@ export interface DeliveryActivity {
 
 export interface CallbackDelivery {
   /** Takes over pending deliveries that the store has committed. Returns at once. */
-  enqueue(deliveries: readonly Delivery[]): void;
+  enqueue(deliveries: readonly PendingDelivery[]): void;
   /**
    * Resolves when the deliveries of the rollout have ended, or when the first round of attempts of one is over without success (the sender goes on by
    * itself, with longer pauses): the rollout's reservation is held no longer than that. Never rejects.

@@ -7,7 +7,7 @@ import type { LookupFunction } from 'node:net';
 import type { Clock } from '../core/clock.ts';
 import { attribute, messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { Delivery, RolloutStore } from '../store/rollout-store.ts';
+import type { PendingDelivery, RolloutStore } from '../store/rollout-store.ts';
 import { readAcknowledgement } from '../wire/rollout/acknowledgement.ts';
 import type { UrlPolicy } from '../wire/url-policy.ts';
 import type { CallbackDelivery, DeliveryActivity, DeliveryEnd } from './callback-delivery.ts';
@@ -70,7 +70,7 @@ export class CallbackSender implements CallbackDelivery {
     this.#slots = new ReceiverSlots({ perReceiver, overall });
   }
 
-  enqueue(deliveries: readonly Delivery[]): void {
+  enqueue(deliveries: readonly PendingDelivery[]): void {
     if (this.#isClosing) return;
     for (const delivery of deliveries) {
       const known = this.#entries.get(delivery.key);
@@ -186,8 +186,8 @@ export class CallbackSender implements CallbackDelivery {
     entry.isOnWire = true;
     entry.nextAttemptAt = null;
     try {
-      entry.body ??= await this.#bodyOf(entry.delivery);
-      const result = await this.#http.attempt({ ...entry.delivery, body: entry.body }, signal);
+      const body = entry.body ?? (await this.#bodyOf(entry.delivery));
+      const result = await this.#http.attempt({ ...entry.delivery, body }, signal);
       entry.attempts += 1;
       return result;
     } catch (error) {

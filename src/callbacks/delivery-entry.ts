@@ -1,4 +1,4 @@
-import type { Delivery } from '../store/rollout-store.ts';
+import type { PendingDelivery } from '../store/rollout-store.ts';
 import { urlParts } from '../wire/url-policy.ts';
 import type { DeliveryEnd } from './callback-delivery.ts';
 
@@ -10,7 +10,7 @@ export interface Entry {
   readonly receiver: string;
   readonly since: Date;
   readonly delivery: DeliveryEnd['delivery'];
-  /** null while a long pause runs: many may wait for a receiver that is gone, and the store has it. */
+  /** null = it is long, or a long pause runs: many may wait for a receiver that is gone, and the store has it. */
   body: string | null;
   /** In all, as the store counts them. */
   attempts: number;
@@ -28,7 +28,11 @@ export interface Entry {
   readonly done: PromiseWithResolvers<undefined>;
 }
 
-export function entryOf({ body, ...delivery }: Delivery, since: Date): Entry {
+/** Characters. */
+const longestKept = 16_384;
+
+export function entryOf({ body: given, ...delivery }: PendingDelivery, since: Date): Entry {
+  const body = given === null || given.length > longestKept ? null : given;
   const { seq, url, rolloutId, attempts, lastError } = delivery;
   return {
     ...{ seq, url, rolloutId, attempts, lastError, since, body },

@@ -66,6 +66,12 @@ export interface Delivery extends NewDelivery {
   readonly lastError: string | null;
 }
 
+/** A delivery that is still to go out. Bodies that are long stay in the store until then: `deliveries` has them. */
+export interface PendingDelivery extends Omit<Delivery, 'body'> {
+  /** null = it is long. */
+  readonly body: string | null;
+}
+
 /** What changes together, in one transaction. */
 export interface RolloutChange {
   readonly id: string;
@@ -124,7 +130,7 @@ export interface LeftRollouts {
   /** Every rollout that has not ended, in order of acceptance. */
   readonly live: readonly StoredRollout[];
   /** In order. */
-  readonly pending: readonly Delivery[];
+  readonly pending: readonly PendingDelivery[];
 }
 
 export interface RolloutStore {

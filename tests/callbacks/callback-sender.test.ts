@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { entryOf } from '../../src/callbacks/delivery-entry.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import { until } from '../support/until.ts';
 import { Outbox, Receiver, type Answer } from './outbox-fixture.ts';
@@ -141,6 +142,16 @@ describe('the sender of callbacks', () => {
     assert.equal(receiver.posts.length, 7);
     assert.equal(new Set(receiver.posts.map(({ body }) => body)).size, 1);
     assert.equal((await outbox.delivery('r')).attempts, 7);
+  });
+
+  test('a long body is not held while it waits, and goes out whole', async () => {
+    await using receiver = await Receiver.start();
+    await using outbox = new Outbox();
+    const [delivery] = await outbox.commit('r', { completion: receiver.url('/c') });
+    assert.equal(entryOf({ ...delivery!, body: 'a'.repeat(1e6) }, outbox.clock.now()).body, null);
+    outbox.sender.enqueue([{ ...delivery!, body: null }]);
+    await outbox.ended(1);
+    assert.equal(receiver.posts[0]?.body, delivery?.body);
   });
 
   test('a receiver that never answers is given up after ten seconds', async () => {

@@ -1,6 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Delivery, NewDelivery, RolloutStore } from '../rollout-store.ts';
-import { deliveryOf, RowQuery } from './rollout-rows.ts';
+import type { Delivery, NewDelivery, PendingDelivery, RolloutStore } from '../rollout-store.ts';
+import { deliveryOf, pendingOf, RowQuery } from './rollout-rows.ts';
+
+/** Characters. Of a controller that is gone any number of callbacks may wait, each as long as its rollout's messages. */
+const longestHandedOut = 16_384;
 
 type Query = RowQuery<Parameters<typeof deliveryOf>[0], Delivery>;
 
@@ -22,7 +25,7 @@ export class DeliveryTable {
   readonly #replay: StatementSync;
   readonly #byKey: Query;
   readonly #ofRollout: Query;
-  readonly #pending: Query;
+  readonly #pending: RowQuery<Parameters<typeof pendingOf>[0], PendingDelivery>;
   readonly #dead: Query;
   readonly #deadOfTenant: Query;
 
@@ -50,7 +53,13 @@ export class DeliveryTable {
       new RowQuery(database, `SELECT * FROM deliveries WHERE ${condition}`, deliveryOf);
     this.#byKey = select('key = ?');
     this.#ofRollout = select('rollout_id = ? ORDER BY seq');
-    this.#pending = select(`state = 'pending' ORDER BY seq`);
+    this.#pending = new RowQuery(
+      database,
+      `SELECT seq, key, rollout_id, channel, state, attempts, created_at, last_attempt_at, last_error, url, auth,
+         CASE WHEN length(body) <= ${longestHandedOut} THEN body END AS body
+       FROM deliveries WHERE state = 'pending' ORDER BY seq`,
+      pendingOf,
+    );
     this.#dead = select(`state = 'dead' AND seq > ? ORDER BY seq LIMIT ?`);
     this.#deadOfTenant = select(`
       state = 'dead' AND seq > ?
@@ -83,7 +92,7 @@ export class DeliveryTable {
     return this.#ofRollout.all(rolloutId);
   }
 
-  pending(): readonly Delivery[] {
+  pending(): readonly PendingDelivery[] {
     return this.#pending.all();
   }
 

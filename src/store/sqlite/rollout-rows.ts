@@ -4,7 +4,7 @@ import type { CallbackChannel } from '../../wire/rollout/callback-payloads.ts';
 import type { CancelReceipt } from '../../wire/rollout/receipt.ts';
 import type { RolloutOutcome } from '../../wire/rollout/rollout-outcome.ts';
 import type { RolloutState } from '../../wire/rollout/rollout-state.ts';
-import type { Delivery, StoredEvent, StoredRollout } from '../rollout-store.ts';
+import type { Delivery, PendingDelivery, StoredEvent, StoredRollout } from '../rollout-store.ts';
 
 export interface RolloutRow {
   readonly seq: number;
@@ -38,6 +38,10 @@ interface DeliveryRow {
   readonly url: string;
   readonly auth: string | null;
   readonly body: string;
+}
+
+interface PendingRow extends Omit<DeliveryRow, 'body'> {
+  readonly body: string | null;
 }
 
 interface EventRow {
@@ -104,6 +108,10 @@ export function deliveryOf(row: DeliveryRow): Delivery {
     lastAttemptAt: dateOf(row.last_attempt_at),
     lastError: row.last_error,
   };
+}
+
+export function pendingOf(row: PendingRow): PendingDelivery {
+  return { ...deliveryOf({ ...row, body: '' }), body: row.body };
 }
 
 export function eventOf(row: EventRow): StoredEvent {

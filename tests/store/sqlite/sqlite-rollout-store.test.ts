@@ -8,7 +8,7 @@ import { isRolloutError } from '../../../src/core/errors.ts';
 import { backupStoreFolder } from '../../../src/store/sqlite/copy-store.ts';
 import { SqliteRolloutStore } from '../../../src/store/sqlite/sqlite-rollout-store.ts';
 import { never } from '../../../src/core/linked-abort.ts';
-import { at, ids, rollout } from '../../conformance/store/bench.ts';
+import { at, delivery, ids, rollout } from '../../conformance/store/bench.ts';
 import { Child } from '../file/child.ts';
 import { openStore, parts, temporary } from './opening.ts';
 
@@ -138,6 +138,21 @@ test('a backup to a place that does not exist fails and leaves nothing; a given-
     [],
   );
   assert.deepEqual(await store.accept(rollout('a')), { kind: 'accepted' });
+});
+
+test('long bodies of callbacks that wait stay in the file at a start', async () => {
+  await using folder = await temporary();
+  await using store = await openStore(folder.path);
+  await store.accept(rollout('a'));
+  const long = { body: 'x'.repeat(100_000) };
+  const deliveries = [delivery('a'), delivery('a', 'grader', long)];
+  await store.change({ id: 'a', from: ['queued'], set: {}, deliveries });
+  const { pending } = await store.recover();
+  assert.deepEqual(
+    pending.map(({ body }) => body),
+    [deliveries[0]?.body, null],
+  );
+  assert.equal((await store.deliveries('a'))[1]?.body, long.body);
 });
 
 test('a prune gives the space back to the file system', async () => {
