@@ -10,7 +10,7 @@ test(
   { skip: reason ?? false, timeout: 300_000 },
   async () => {
     const { aborts, survivors, problems } = await abortRollouts({
-      ...{ rollouts: 8, cancelled: 6, concurrency: 4, seed: 1 },
+      ...{ rollouts: 8, cancelled: 6, concurrency: 4, seed: 1, patienceMs: 20_000 },
     });
     assert.deepEqual(problems, []);
     assert.deepEqual(aborts.map(({ phase }) => phase).sort(), [...abortPhases].sort());

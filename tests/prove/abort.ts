@@ -7,6 +7,7 @@ const { aborts, survivors, problems } = await abortRollouts({
   cancelled: Number(process.env['CANCELLED'] ?? '32'),
   concurrency: Number(process.env['CONCURRENCY'] ?? '48'),
   seed: Number(process.env['SEED'] ?? '1'),
+  patienceMs: 0,
   onReceipt: ({
     id,
     phase,
