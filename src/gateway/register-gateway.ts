@@ -16,9 +16,10 @@ export function registerGateway(server: FastifyInstance, relay: ChatRelay): void
       method: ['GET', 'POST'],
       url,
       exposeHeadRoute: false,
-      onRequest: (request, reply, done) => {
-        reply.hijack();
-        if (!relay.handle(request.raw, reply.raw)) done();
+      onRequest: (request, reply) => {
+        // The framework also finds a path whose letters are escaped; to the relay it is none.
+        if (relay.handle(request.raw, reply.raw)) reply.hijack();
+        else reply.callNotFound();
       },
       handler: () => undefined,
     });

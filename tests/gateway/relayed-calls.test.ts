@@ -146,6 +146,8 @@ describe('the mounted gateway', { timeout: 60_000 }, () => {
       assert.equal((await call(`${url}/health`, { method: 'GET' })).status, 200);
       assert.equal((await call(`${url}/v1/chat/completionsx`, { body: '{}' })).status, 404);
       assert.equal(seen, 2);
+      for (const path of ['/v1/model%73', '/k/wrong/v1/%6dodels', '/v1/chat/completion%73?a=b'])
+        assert.equal((await call(url + path, { body: '{}' })).status, 404, path);
       const injected = await server.inject({
         ...{ method: 'POST', url: '/v1/chat/completions', payload: '{not json' },
         headers: { authorization: 'Bearer wrong', 'content-type': 'application/json' },
