@@ -13,6 +13,7 @@ export class WaitLimits {
   readonly #onOver: (id: string) => void;
   #next = Infinity;
   #timer: AbortController | null = null;
+  #isClosed = false;
 
   constructor(clock: Clock, onOver: (id: string) => void) {
     this.#clock = clock;
@@ -21,6 +22,7 @@ export class WaitLimits {
 
   /** `atMs` on the monotonic clock. */
   set(id: string, atMs: number): void {
+    if (this.#isClosed) return;
     this.#deadlines.set(id, atMs);
     if (atMs < this.#next) this.#arm(atMs);
   }
@@ -29,7 +31,9 @@ export class WaitLimits {
     this.#deadlines.delete(id);
   }
 
+  /** Nothing rings any more, whatever is set. */
   close(): void {
+    this.#isClosed = true;
     this.#deadlines.clear();
     this.#timer?.abort();
   }

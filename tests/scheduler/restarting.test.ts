@@ -207,6 +207,15 @@ describe('a shutdown', () => {
     assert.equal(bench.gateway.routes.size, 0);
   });
 
+  it('leaves no timer for a rollout that was being accepted when it came', async () => {
+    const bench = await SchedulerBench.started();
+    const accepting = bench.submit('r1');
+    await bench.stop({ hurry: fired() });
+    assert.equal((await accepting).kind, 'accepted');
+    assert.equal(await bench.state('r1'), 'queued');
+    await until('all timers have ended', () => bench.clock.pauses.length === 0);
+  });
+
   it('does not wait for the draining when it is hurried', async () => {
     const bench = await SchedulerBench.started();
     await bench.submit('r1');
