@@ -1,11 +1,18 @@
+import { availableParallelism } from 'node:os';
 import { Limiter } from '../../core/limiter.ts';
+import { LinkedAbort, never } from '../../core/linked-abort.ts';
 import type { LocalOptions } from './local-options.ts';
 import { RolloutWorker } from './rollout-worker.ts';
+
+/** A thread that takes longer lets the next one start: its modules wait for something, and do not compute. */
+const startTurnMs = 2_000;
 
 /** Threads for rollouts: one rollout per thread at a time; a thread whose rollout ended well serves another. */
 export class WorkerPool {
   readonly #options: LocalOptions;
   readonly #places: Limiter;
+  /** Starting a thread loads the user's modules: many at once would keep the server from its own work. */
+  readonly #starts = new Limiter(Math.max(1, availableParallelism() - 1));
   readonly #idle: RolloutWorker[] = [];
   readonly #live = new Set<RolloutWorker>();
   #isClosed = false;
@@ -41,7 +48,7 @@ export class WorkerPool {
     work: (worker: RolloutWorker) => Promise<{ readonly value: T; readonly isIdle: boolean }>,
   ): Promise<T> {
     return await this.#places.run(signal, async () => {
-      const worker = this.#take();
+      const worker = await this.#take(signal);
       let isKept = false;
       try {
         const { value, isIdle } = await work(worker);
@@ -64,13 +71,22 @@ export class WorkerPool {
   /** The next rollout does not wait for a thread to start. */
   async #replace(worker: RolloutWorker): Promise<void> {
     await worker.terminate();
-    if (!this.#isClosed) this.#idle.push(this.#make());
+    void this.#starts.run(never, async () => {
+      if (this.#isClosed) return;
+      const next = this.#make();
+      this.#idle.push(next);
+      await startedOrSlow(next, never);
+    });
   }
 
-  #take(): RolloutWorker {
+  async #take(signal: AbortSignal): Promise<RolloutWorker> {
     for (let worker = this.#idle.pop(); worker; worker = this.#idle.pop())
       if (!worker.isGone) return worker;
-    return this.#make();
+    return await this.#starts.run(signal, async () => {
+      const worker = this.#make();
+      await startedOrSlow(worker, signal);
+      return worker;
+    });
   }
 
   #make(): RolloutWorker {
@@ -78,4 +94,13 @@ export class WorkerPool {
     this.#live.add(worker);
     return worker;
   }
+}
+
+/** Whether it started, and why not, is for whoever works with it. */
+async function startedOrSlow(worker: RolloutWorker, signal: AbortSignal): Promise<void> {
+  using turn = new LinkedAbort([signal], { ms: startTurnMs, reason: () => null });
+  const over = Promise.withResolvers<undefined>();
+  if (turn.signal.aborted) return;
+  turn.signal.addEventListener('abort', () => over.resolve(undefined), { once: true });
+  await Promise.race([worker.ready.catch(() => undefined), over.promise]);
 }
