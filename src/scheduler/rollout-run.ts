@@ -47,6 +47,7 @@ export class RolloutRun {
     }
     // What a claimer ends may still run: the place is not free before.
     if (rollout.ending !== null) await this.#endedByOther(rollout.ending);
+    this.#core.pause.withdrawn(rollout.id);
     rollout.execution = null;
     rollout.progress = null;
   }
@@ -231,7 +232,6 @@ export class RolloutRun {
   async #endedByOther(ending: Promise<unknown>): Promise<void> {
     const rollout = this.#rollout;
     await ending.catch(() => undefined);
-    this.#core.pause.withdrawn(rollout.id);
     if (isTerminal(rollout.state) && rollout.outcome !== null)
       this.#setFacts(rollout.outcome, null);
     await this.#clear([]);

@@ -160,6 +160,22 @@ describe('a pause after failures of the machine', () => {
     assert.equal(bench.scheduler.admission().paused, null);
   });
 
+  it('tries another one when the one that is tried cannot even be ended', async () => {
+    const bench = await SchedulerBench.started({ pause, maxConcurrent: 1 });
+    await failing(bench, 3);
+    bench.clock.advance(30_000);
+    await bench.submit('probe');
+    const probe = await bench.execution('probe');
+    const change = bench.store.change.bind(bench.store);
+    bench.store.change = async (next) => next.id !== 'probe' && (await change(next));
+    probe.succeed();
+    await until('its place is free', () => bench.scheduler.admission().running === 0);
+    assert.equal((await bench.submit('r1')).kind, 'accepted');
+    (await bench.execution('r1')).succeed();
+    await bench.reaches('r1', 'success');
+    await until('it is over', () => bench.scheduler.admission().paused === null);
+  });
+
   it('comes only when they are in a row, and only from the machine', async () => {
     const bench = await SchedulerBench.started({ pause });
     await failing(bench, 2);
