@@ -87,17 +87,32 @@ export class NullExecution implements Execution {
       );
     await this.#hooks.agentBegins();
     this.#life.signal.throwIfAborted();
+    const limit = new LinkedAbort([this.#life.signal]);
+    if (agentTimeoutMs !== null && options.agent_calls > 0) this.#limit(limit, agentTimeoutMs);
     try {
       const isLate = await this.#takeTime('running agent', options.duration_ms, agentTimeoutMs);
       if (isLate)
         return this.#failed('AGENT_TIMEOUT', 'agent', 'the agent took longer than its limit');
-      for (let call = 0; call < options.agent_calls; call += 1) await this.#call();
+      for (let call = 0; call < options.agent_calls; call += 1) await this.#call(limit.signal);
       return null;
     } catch (error) {
       this.#life.signal.throwIfAborted();
       if (!isRolloutError(error)) throw error;
       return this.#failed(error.code, error.phase, error.message);
+    } finally {
+      limit.abort(new Error('the agent has ended'));
     }
+  }
+
+  #limit(limit: LinkedAbort, ms: number): void {
+    const late = new RolloutError('AGENT_TIMEOUT', 'the agent took longer than its limit', {
+      phase: 'agent',
+    });
+    // Timers cannot wait for longer.
+    this.#parts.clock.sleep(Math.min(ms, 2 ** 31 - 1), limit.signal).then(
+      () => limit.abort(late),
+      () => undefined, // the agent was done first
+    );
   }
 
   /** True = the limit ended it. */
@@ -112,26 +127,26 @@ export class NullExecution implements Execution {
     return isLate;
   }
 
-  async #call(): Promise<void> {
+  async #call(signal: AbortSignal): Promise<void> {
     const { route } = this.#request;
     if (route === null)
       throw new RolloutError('MODEL_UNSPECIFIED', 'the request names no model', { phase: 'agent' });
     const fail = (what: string): RolloutError =>
       new RolloutError('ENGINE_UNAVAILABLE', what, { phase: 'model-call' });
-    const answer = await this.#asked(route).catch(() => {
-      this.#life.signal.throwIfAborted();
+    const answer = await this.#asked(route, signal).catch(() => {
+      signal.throwIfAborted();
       throw fail('the model could not be reached');
     });
     if (!answer.ok) throw fail(`the model answered ${answer.status}`);
   }
 
   /** With the whole answer read. */
-  async #asked({ baseUrl, apiKey }: ModelRoute): Promise<Response> {
+  async #asked({ baseUrl, apiKey }: ModelRoute, signal: AbortSignal): Promise<Response> {
     const answer = await this.#parts.fetch(`${baseUrl}/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'null', messages: this.#request.prompt }),
-      signal: this.#life.signal,
+      signal,
     });
     await answer.arrayBuffer();
     return answer;

@@ -126,6 +126,22 @@ describe('the null backend', () => {
     assert.equal(result.outcome.cause, 'ENGINE_UNAVAILABLE');
   });
 
+  it('ends a call that outlasts the limit of the agent', async () => {
+    const server = createServer(() => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const route = { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'k' };
+    const told = { duration_ms: 100, agent_calls: 1 };
+    try {
+      const { result } = await run(told, { route, agentTimeoutMs: 5_000 });
+      assert.equal(result.outcome.cause, 'AGENT_TIMEOUT');
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+    assert.deepEqual(clock.pauses, []);
+  });
+
   it('has no options of its own, and shows the limits in its health', () => {
     assert.throws(() => new NullBackend({ speed: 1 }, { limits, clock }), {
       code: 'CONFIG_INVALID',
