@@ -60,7 +60,7 @@ export function buildHttpApp(options: HttpAppOptions): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler(refused);
-  app.setNotFoundHandler(({ method, url }, reply) => {
+  const notFound = ({ method, url }: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const allowed = methodsOf(url.split('?', 1)[0] ?? url);
     const isWrongMethod = allowed.length > 0 && !allowed.includes(method);
     return reply.send(
@@ -68,6 +68,12 @@ export function buildHttpApp(options: HttpAppOptions): FastifyInstance {
         ? new Refusal(405, 'Method Not Allowed', { allow: allowed.join(', ') })
         : new Refusal(404, 'Not Found'),
     );
+  };
+  app.setNotFoundHandler(notFound);
+  // Before a body is read: nobody showed a key.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) notFound(request, reply);
+    else done();
   });
   app.addHook('onSend', (_request, reply, _payload, done) => {
     reply.header('x-content-type-options', 'nosniff');

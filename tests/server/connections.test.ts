@@ -67,6 +67,19 @@ describe('a connection', () => {
     assert.match(answer, /^HTTP\/1\.1 413 /);
     assert.match(answer, /BODY_TOO_LARGE/);
   });
+
+  it('is told of a path or method that is not there before it sends a body', async () => {
+    await using serving = new Serving();
+    const port = await portOf(serving);
+    for (const [path, status] of [
+      ['/nowhere', 404],
+      ['/health', 405],
+    ] as const) {
+      const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1000\r\n\r\n`;
+      const answer = await answerTo(port, (socket) => void socket.write(head));
+      assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `));
+    }
+  });
 });
 
 describe('a request with a whole address', () => {
