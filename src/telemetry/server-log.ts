@@ -91,13 +91,15 @@ export class ServerLog implements Logger, AsyncDisposable {
     let text: string;
     try {
       text = JSON.stringify({ ...own, ...fields, ...own }, plain);
-      if (text.length > longestLine)
-        text = JSON.stringify({ ...own, cut: text.slice(0, longestLine) });
     } catch {
       // A field that is no plain value must not cost the line.
       text = JSON.stringify({ ...own, unreadableFields: Object.keys(fields) });
     }
-    return `${this.#options.mask.mask(text)}\n`;
+    // Masked before it is cut, too: the half of a secret would not be known as one.
+    const { mask } = this.#options;
+    const line = mask.mask(text);
+    if (line.length <= longestLine) return `${line}\n`;
+    return `${mask.mask(JSON.stringify({ ...own, cut: line.slice(0, longestLine) }))}\n`;
   }
 
   async #write(): Promise<void> {
