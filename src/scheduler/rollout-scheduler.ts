@@ -186,10 +186,9 @@ export class RolloutScheduler implements RolloutService {
     });
   }
 
-  async replay(key: string, caller: Caller): Promise<Delivery | null> {
+  async replay(key: string, { tenant }: Caller): Promise<Delivery | null> {
     const { store, callbacks } = this.#core.parts;
-    if (caller.tenant !== null && !(await this.#hasDeadLetter(key, caller))) return null;
-    const delivery = await store.replay(key);
+    const delivery = await store.replay(key, tenant ?? undefined);
     if (delivery !== null) callbacks.enqueue([delivery]);
     return delivery;
   }
@@ -222,15 +221,5 @@ export class RolloutScheduler implements RolloutService {
   #count(work: Promise<void>): void {
     this.#work.add(work);
     void work.finally(() => this.#work.delete(work));
-  }
-
-  async #hasDeadLetter(key: string, caller: Caller): Promise<boolean> {
-    for (let afterSeq = 0; ;) {
-      const page = await this.deadLetters({ limit: 500, afterSeq }, caller);
-      if (page.some((delivery) => delivery.key === key)) return true;
-      const last = page.at(-1);
-      if (last === undefined) return false;
-      afterSeq = last.seq;
-    }
   }
 }

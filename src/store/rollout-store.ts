@@ -88,7 +88,7 @@ export interface RolloutChange {
   };
   /** Enqueued with the change. A key that exists is left as it is: the first bytes of a channel win. */
   readonly deliveries?: readonly NewDelivery[];
-  /** Pending deliveries of the rollout are withdrawn (a cancelled rollout sends no callback). */
+  /** Deliveries of the rollout that have not arrived are withdrawn, dead letters too (a cancelled rollout sends no callback). */
   readonly withdraw?: boolean;
   readonly events?: readonly NewEvent[];
   readonly receipt?: CancelReceipt;
@@ -188,8 +188,11 @@ export interface RolloutStore {
     readonly limit: number;
     readonly afterSeq: number;
   }): Promise<readonly Delivery[]>;
-  /** A dead delivery becomes pending again, with the same bytes and key and its attempts counted anew; null = there is no dead delivery of this key. Durable. */
-  replay(key: string): Promise<Delivery | null>;
+  /**
+   * A dead delivery becomes pending again, with the same bytes and key and its attempts counted anew; null = there is no dead delivery of this key, or its
+   * rollout is not `tenant`'s. Durable.
+   */
+  replay(key: string, tenant?: string): Promise<Delivery | null>;
 
   recover(): Promise<LeftRollouts>;
   /** Events go from the oldest on, so that the log never has a hole: up to the first that is young enough and whose rollout is kept. In small steps. */

@@ -33,7 +33,7 @@ export class MemoryDeliveries {
 
   withdraw(rolloutId: string): void {
     for (const delivery of this.#of(rolloutId))
-      if (delivery.state === 'pending')
+      if (delivery.state === 'pending' || delivery.state === 'dead')
         this.#byKey.set(delivery.key, { ...delivery, state: 'withdrawn' });
   }
 
@@ -48,9 +48,9 @@ export class MemoryDeliveries {
   }
 
   /** Its attempts are counted anew. */
-  replay(key: string): Delivery | null {
+  replay(key: string, isTheirs: (rolloutId: string) => boolean): Delivery | null {
     const known = this.#byKey.get(key);
-    if (known?.state !== 'dead') return null;
+    if (known?.state !== 'dead' || !isTheirs(known.rolloutId)) return null;
     const changed: Delivery = { ...known, state: 'pending', attempts: 0 };
     this.#byKey.set(key, changed);
     return structuredClone(changed);

@@ -136,17 +136,15 @@ export class MemoryRolloutStore implements RolloutStore {
     afterSeq,
   }: Parameters<RolloutStore['deadLetters']>[0]): Promise<readonly Delivery[]> {
     await this.#turn();
-    const isTheirs = (id: string): boolean =>
-      tenant === undefined || this.#rollouts.get(id)?.tenant === tenant;
     return this.#deliveries
       .inState('dead')
-      .filter(({ seq, rolloutId }) => seq > afterSeq && isTheirs(rolloutId))
+      .filter(({ seq, rolloutId }) => seq > afterSeq && this.#isOf(tenant, rolloutId))
       .slice(0, limit);
   }
 
-  async replay(key: string): Promise<Delivery | null> {
+  async replay(key: string, tenant?: string): Promise<Delivery | null> {
     await this.#turn();
-    return this.#deliveries.replay(key);
+    return this.#deliveries.replay(key, (id) => this.#isOf(tenant, id));
   }
 
   async recover(): Promise<LeftRollouts> {
@@ -200,6 +198,10 @@ export class MemoryRolloutStore implements RolloutStore {
     if (this.#isClosed)
       throw new RolloutError('STORE_FAILED', 'the store is closed', { phase: 'server' });
     await Promise.resolve();
+  }
+
+  #isOf(tenant: string | undefined, id: string): boolean {
+    return tenant === undefined || this.#rollouts.get(id)?.tenant === tenant;
   }
 
   #addReceipt(id: string, receipt: CancelReceipt): void {

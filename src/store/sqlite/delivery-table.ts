@@ -36,7 +36,7 @@ export class DeliveryTable {
       VALUES (?, ?, ?, 'pending', 0, ?, ?, ?, ?) ON CONFLICT DO NOTHING
     `);
     this.#withdraw = database.prepare(
-      `UPDATE deliveries SET state = 'withdrawn' WHERE rollout_id = ? AND state = 'pending'`,
+      `UPDATE deliveries SET state = 'withdrawn' WHERE rollout_id = ? AND state IN ('pending', 'dead')`,
     );
     this.#end = database.prepare(`
       UPDATE deliveries SET state = ?, attempts = ?, last_error = ?, last_attempt_at = ?
@@ -46,9 +46,10 @@ export class DeliveryTable {
     this.#arrive = database.prepare(`
       UPDATE deliveries SET state = 'delivered', attempts = ?, last_error = NULL, last_attempt_at = ? WHERE key = ?
     `);
-    this.#replay = database.prepare(
-      `UPDATE deliveries SET state = 'pending', attempts = 0 WHERE key = ? AND state = 'dead'`,
-    );
+    this.#replay = database.prepare(`
+      UPDATE deliveries SET state = 'pending', attempts = 0 WHERE key = ?1 AND state = 'dead'
+        AND (?2 IS NULL OR EXISTS (SELECT 1 FROM rollouts WHERE rollouts.id = deliveries.rollout_id AND tenant = ?2))
+    `);
     const select = (condition: string): Query =>
       new RowQuery(database, `SELECT * FROM deliveries WHERE ${condition}`, deliveryOf);
     this.#byKey = select('key = ?');
@@ -80,8 +81,14 @@ export class DeliveryTable {
     else this.#end.run(state, attempts, error, now.getTime(), key);
   }
 
-  replay(key: string): Delivery | null {
-    return this.#replay.run(key).changes === 0 ? null : this.#byKey.first(key);
+  replay({
+    key,
+    tenant,
+  }: {
+    readonly key: string;
+    readonly tenant: string | null;
+  }): Delivery | null {
+    return this.#replay.run(key, tenant).changes === 0 ? null : this.#byKey.first(key);
   }
 
   byKey(key: string): Delivery | null {

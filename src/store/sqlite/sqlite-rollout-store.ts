@@ -173,8 +173,8 @@ export class SqliteRolloutStore implements RolloutStore {
     return this.#thread.call('deadLetters', options);
   }
 
-  replay(key: string): Promise<Delivery | null> {
-    return this.#thread.call('replay', key);
+  replay(key: string, tenant?: string): Promise<Delivery | null> {
+    return this.#thread.call('replay', { key, tenant: tenant ?? null });
   }
 
   recover(): Promise<LeftRollouts> {

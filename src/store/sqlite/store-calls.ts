@@ -83,8 +83,8 @@ export class StoreCalls {
     if (delivery !== null) this.#rollouts.report(delivery.rolloutId, controllerReport);
   }
 
-  replay(key: string): Delivery | null {
-    return this.#deliveries.replay(key);
+  replay(which: { readonly key: string; readonly tenant: string | null }): Delivery | null {
+    return this.#deliveries.replay(which);
   }
 
   pruneSome({ since, maxEnded, limit }: PruneStep): {

@@ -145,6 +145,21 @@ export const callbackCases: readonly StoreCase[] = [
     },
   },
   {
+    id: 'outbox.withdraw-dead',
+    title: 'a cancellation withdraws dead letters too, which nobody can replay then',
+    run: async (bench) => {
+      const { store } = bench;
+      await withCallbacks(bench, 'a');
+      await store.dead('key-a-completion', { attempts: 1, error: 'e' });
+      await store.change({ id: 'a', from: ['success'], set: {}, withdraw: true });
+      assert.deepEqual(await states(bench, 'a'), [
+        ['completion', 'withdrawn'],
+        ['grader', 'withdrawn'],
+      ]);
+      assert.equal(await store.replay('key-a-completion'), null);
+    },
+  },
+  {
     id: 'outbox.arrived-stays',
     title:
       'what arrived stays delivered, also when a failure is told late or the withdrawal came first',
@@ -182,7 +197,8 @@ export const callbackCases: readonly StoreCase[] = [
         'key-c-completion',
         'key-c-grader',
       ]);
-      assert.equal((await store.replay('key-b-grader'))?.state, 'pending');
+      assert.equal(await store.replay('key-b-grader', 'red'), null);
+      assert.equal((await store.replay('key-b-grader', 'blue'))?.state, 'pending');
       assert.equal(await store.replay('key-b-grader'), null);
       assert.equal(await store.replay('unknown'), null);
       assert.deepEqual(await keys({ tenant: 'blue' }), ['key-b-completion']);
