@@ -131,11 +131,10 @@ describe('the base image made from packages', () => {
 
 describe('npm run quickstart', () => {
   it('names what it can show when asked for something that comes later', () => {
-    for (const later of ['server', 'collect']) {
-      const { code, stderr } = end(process.execPath, ['scripts/quickstart.js', '--show', later]);
-      assert.equal(code, 2);
-      assert.match(stderr, /comes with a later stage\. Available now: agents, tasks\./);
-    }
+    const argv = ['scripts/quickstart.js', '--show', 'collect'];
+    const { code, stderr } = end(process.execPath, argv);
+    assert.equal(code, 2);
+    assert.match(stderr, /comes with a later stage\. Available now: server, agents, tasks\./);
   });
 
   it('refuses what it does not know, before it sets anything up', () => {
