@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { LookupFunction } from 'node:net';
 import { describe, it } from 'node:test';
 import { fastify } from 'fastify';
 import type { RelayedCall } from '../../src/gateway/chat-relay.ts';
@@ -120,6 +121,75 @@ describe('the ends of calls', { timeout: 60_000 }, () => {
       assert.equal(answer.body.toString(), `data: ${index}\n\ndata: end of ${index}\n\n`);
   });
 });
+
+describe('a call whose upstream is still being connected to', { timeout: 60_000 }, () => {
+  /** Names that are found only when the test says so. */
+  function heldLookup(): { asked: Promise<undefined>; answer: () => void; lookup: LookupFunction } {
+    const { promise: asked, resolve } = Promise.withResolvers<undefined>();
+    const found: (() => void)[] = [];
+    return {
+      asked,
+      answer: () => found.splice(0).forEach((each) => each()),
+      lookup: (_name, { all }, callback) => {
+        const [address, family] = ['127.0.0.1', 4] as const;
+        found.push(() =>
+          all === true ? callback(null, [{ address, family }]) : callback(null, address, family),
+        );
+        resolve(undefined);
+      },
+    };
+  }
+
+  for (const [who, end, status] of [
+    ['an abort', 'abort', 401],
+    ['its agent, which leaves,', 'leave', null],
+    ['the end of the gateway', 'close', 401],
+  ] as const)
+    it(`is ended by ${who} at once, and never asks it`, async () => {
+      await using upstream = await ChatUpstream.start((response) => void response.end('ok'));
+      const names = heldLookup();
+      const ended: RelayedCall[] = [];
+      await using running = await startRelay({
+        lookup: names.lookup,
+        onCall: (each) => ended.push(each),
+      });
+      const route = await running.route('r', `http://controller.example:${upstream.port}`);
+      const url = `${route.baseUrl}/chat/completions`;
+      const agent = new AbortController();
+      const answer = call(url, { headers: bearer(route), body: '{}', signal: agent.signal }).then(
+        (given) => given.status,
+        () => null,
+      );
+      await names.asked;
+      if (end === 'abort') assert.deepEqual(await running.relay.abort('r'), { callsEnded: 1 });
+      else if (end === 'close') await running.relay.close();
+      else agent.abort();
+      assert.equal(await answer, status);
+      while (running.relay.runningCalls > 0) await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(
+        ended.map((each) => [each.rolloutId, each.status]),
+        [['r', status]],
+      );
+      names.answer();
+      if (end === 'close') return;
+      // The connection comes about and serves the next call; the one that ended is not sent on it.
+      const next = await running.route('next', `http://controller.example:${upstream.port}`);
+      const path = `${next.baseUrl}/models`;
+      const served = call(path, { method: 'GET', headers: bearer(next) });
+      const isServed = served.then(() => true);
+      while (!(await Promise.race([isServed, turn()]))) names.answer();
+      assert.equal((await served).status, 200);
+      assert.deepEqual(
+        upstream.received.map((each) => each.method),
+        ['GET'],
+      );
+      assert.equal(ended.length, 2);
+    });
+});
+
+async function turn(): Promise<boolean> {
+  return await new Promise((resolve) => setImmediate(() => resolve(false)));
+}
 
 describe('the mounted gateway', { timeout: 60_000 }, () => {
   it('takes its paths before the framework and leaves the rest to it', async () => {
