@@ -52,6 +52,11 @@ export const text: Kind<string | null> = simple('a text', 'TEXT', (value) =>
   typeof value === 'string' ? { value: value === '' ? null : value } : refuse('a text'),
 );
 
+/** A text where an empty one would mean something else than is written: an address of nothing is every address. */
+export const word: Kind<string> = simple('a text', 'TEXT', (value) =>
+  typeof value === 'string' && value.trim() !== '' ? { value } : refuse('a text that is not empty'),
+);
+
 export const folder: Kind<string | null> = {
   ...text,
   expects: 'a path',

@@ -15,6 +15,7 @@ import {
   table,
   text,
   whole,
+  word,
   type Kind,
   type Setting,
 } from './setting.ts';
@@ -47,9 +48,9 @@ export const loopbackHosts: readonly unknown[] = ['127.0.0.1', '::1', 'localhost
 export const settings = {
   dataDir: derived(folder, { says: 'server/ in the state folder', of: () => null }, 'folder for everything that this server keeps; one server per folder'),
   listen: {
-    host: setting(text as Kind<string>, '127.0.0.1', 'address of the control listener', { flag: 'host' }),
+    host: setting(word, '127.0.0.1', 'address of the control listener', { flag: 'host' }),
     port: setting(port, 8000, 'port of the control listener; 0 = any free one', { flag: 'port', otherVariable: '_OSMOSIS_ROLLOUT_PORT' }),
-    dataHost: derived(text as Kind<string>, { says: 'listen.host', of: (get) => get('listen.host') as string }, 'address of the listener for model calls', { flag: 'data-host' }),
+    dataHost: derived(word, { says: 'listen.host', of: (get) => get('listen.host') as string }, 'address of the listener for model calls', { flag: 'data-host' }),
     dataPort: derived(port, { says: 'the next after listen.port', of: (get) => nextPort(get('listen.port') as number) }, 'port of the listener for model calls; 0 = any free one', { flag: 'data-port' }),
     allowFrom: setting(listed, [], 'addresses or networks (CIDR) that may use the control listener without a key', { flag: 'allow-from' }),
     instanceId: setting(text, null, 'what `/health` says as instance_id', { otherVariable: '_OSMOSIS_ROLLOUT_INSTANCE_ID' }),
@@ -61,16 +62,16 @@ export const settings = {
     kind: setting(choice('sqlite', 'memory'), 'sqlite', 'where rollouts are kept; memory forgets them when the process ends', { flag: 'store' }),
   },
   backend: {
-    kind: setting(text as Kind<string>, 'native', 'how rollouts are executed: native, local or null', { flag: 'backend' }),
+    kind: setting(word, 'native', 'how rollouts are executed: native, local or null', { flag: 'backend' }),
     native: {
-      agent: setting(text as Kind<string>, 'terminus-2', 'agent of every trial'),
-      model: setting(text as Kind<string>, 'openai/osmosis-rollout', 'name of the model that the agent asks for: openai/NAME'),
+      agent: setting(word, 'terminus-2', 'agent of every trial'),
+      model: setting(word, 'openai/osmosis-rollout', 'name of the model that the agent asks for: openai/NAME'),
       agentOptions: setting(table, {}, 'options of the agent'),
-      environment: setting(text as Kind<string>, 'local', 'environment of every trial'),
+      environment: setting(word, 'local', 'environment of every trial'),
       environmentOptions: setting(table, {}, 'options of the environment'),
       allowUnsandboxed: setting(flag, false, 'plain processes without isolation are allowed'),
-      taskKey: setting(text as Kind<string>, 'harbor_task', 'key of the metadata that names the task'),
-      rewardKey: setting(text as Kind<string>, 'reward', 'channel of the verifier that is the reward'),
+      taskKey: setting(word, 'harbor_task', 'key of the metadata that names the task'),
+      rewardKey: setting(word, 'reward', 'channel of the verifier that is the reward'),
       agentSetupTimeoutSec: setting(optionalNumber, null, 'longest set-up of the agent, in seconds (default: as for every trial)'),
       removeSuccessfulTrials: setting(flag, true, 'trial folders of successful trials go when the archive has taken their files'),
     },
@@ -118,7 +119,7 @@ export const settings = {
   telemetry: {
     otlpUrl: setting(text, null, 'collector that spans are sent to by OTLP over HTTP; needs the OpenTelemetry packages'),
     otlpHeaders: setting(secretTable, {}, 'headers for that collector, each by the place of its value'),
-    serviceName: setting(text as Kind<string>, 'slipway', 'name of this service in spans'),
+    serviceName: setting(word, 'slipway', 'name of this service in spans'),
   },
   shutdown: {
     drainMs: setting(seconds(0), 10_000, 'running rollouts may go on for this long after the first signal', { key: 'drain_sec' }),

@@ -169,6 +169,15 @@ describe('the configuration of slipway serve', () => {
       assert.ok(text.includes(part), `${part}\nnot in\n${text}`);
   });
 
+  it('refuses an empty address, which would be every address', () => {
+    for (const given of [
+      { flags: { '--host': '' } },
+      { document: { listen: { host: '' } } },
+      { document: { listen: { data_host: ' ' } } },
+    ])
+      assert.match(problemsOf(given), /expected a text that is not empty/);
+  });
+
   it('refuses a secret where the place of one belongs, and does not repeat it', () => {
     for (const given of [
       { flags: { '--control-key': ['hunter2hunter2hunter2'] } },
