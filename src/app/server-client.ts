@@ -1,5 +1,5 @@
 /** `/api/v1` of a rollout server as its command line uses it. Answers are checked against the documents of the API; refusals are typed. */
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ServerAddress } from '../config/server-address.ts';
 import { errorRegistry, type ErrorCode } from '../core/error-registry.ts';
 import { messageOf, RolloutError } from '../core/errors.ts';
@@ -110,14 +110,7 @@ export class ServerClient {
     const text = await this.#reached(options.signal, () => response.text());
     const answer = schema.safeParse(parsed(text));
     if (answer.success) return answer.data;
-    throw new RolloutError(
-      'SERVER_UNREACHABLE',
-      `${this.#shown} does not answer as a rollout server`,
-      {
-        phase: 'server',
-        remedy: 'Name the control address of slipway serve: --url URL, or SLIPWAY_URL.',
-      },
-    );
+    throw this.#noServer();
   }
 
   async #send(
@@ -148,7 +141,7 @@ export class ServerClient {
       }),
     );
     if (response.ok) return response;
-    if (response.status === 404) throw notThere(path);
+    if (response.status === 404) throw notThere(path) ?? this.#noServer();
     throw refusal(response.status, await this.#reached(signal, () => response.text()));
   }
 
@@ -167,15 +160,27 @@ export class ServerClient {
     }
   }
 
+  #noServer(): RolloutError {
+    return new RolloutError(
+      'SERVER_UNREACHABLE',
+      `${this.#shown} does not answer as a rollout server`,
+      {
+        phase: 'server',
+        remedy: 'Name the control address of slipway serve: --url URL, or SLIPWAY_URL.',
+      },
+    );
+  }
+
   /** Its path may hold a key. */
   get #shown(): string {
     return new URL(this.#address.url).origin;
   }
 }
 
-/** What the path asked for, by the last name in it. */
-function notThere(path: string): RolloutError {
+/** What the path asked for, by the last name in it; null = a path that every server has. */
+function notThere(path: string): RolloutError | null {
   const [, kind = '', name = ''] = /^\/(rollouts|doctor|callbacks\/dead)\/([^/]+)/.exec(path) ?? [];
+  if (name === '' || path === '/rollouts/cancel') return null;
   const what = kind === 'callbacks/dead' ? 'dead callback' : 'rollout';
   return new RolloutError(
     'REQUEST_INVALID',
@@ -193,13 +198,26 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
 
 function refusal(status: number, text: string): RolloutError {
   const answer = errorDocument.safeParse(parsed(text));
-  const detail = answer.success ? answer.data.detail : `the server answered ${status}`;
+  const detail = answer.success
+    ? answer.data.detail
+    : (refusedFields(text) ?? `the server answered ${status}`);
   const named = answer.success ? (answer.data.code ?? '') : '';
   const code = named in errorRegistry ? (named as ErrorCode) : codesByStatus[status];
   return new RolloutError(code ?? 'REQUEST_INVALID', detail, {
     phase: 'server',
     ...(status === 401 && { remedy: 'Give the key: SLIPWAY_KEY, or --key-file FILE.' }),
   });
+}
+
+const refusedDocument = z.object({
+  detail: z.array(z.object({ loc: z.array(z.union([z.string(), z.number()])), msg: z.string() })),
+});
+
+/** What the protocol says of a body or a parameter that is not valid. */
+function refusedFields(text: string): string | null {
+  const answer = refusedDocument.safeParse(parsed(text));
+  if (!answer.success || answer.data.detail.length === 0) return null;
+  return answer.data.detail.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`).join('; ');
 }
 
 function parsed(text: string): unknown {

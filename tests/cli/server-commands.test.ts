@@ -274,6 +274,10 @@ describe('the commands of a running server', { timeout: 120_000 }, () => {
       refused.stderr,
       /^UNAUTHORIZED: .* — Give the key: SLIPWAY_KEY, or --key-file FILE\./,
     );
+    const mistyped = await slipway(['rollouts', 'ls', '--state', 'bad']);
+    assert.match(mistyped.stderr, /^REQUEST_INVALID: state\b.*: /);
+    const agents = { variables: { SLIPWAY_URL: server.dataUrl } };
+    assert.match((await slipway(['status'], agents)).stderr, /does not answer as a rollout server/);
     const file = path.join(fixture.root, 'key');
     await writeFile(file, `# mine\n${controlKey}\n`);
     const keyed = await slipway(['status', '--key-file', file], { variables: { SLIPWAY_KEY: '' } });
