@@ -39,7 +39,7 @@ export function addServeCommand(
                 recovered,
                 pid: process.pid,
               })
-            : `slipway serve: ${controlUrl} (model calls at ${dataUrl}), backend ${backend}, data in ${dataDir}`,
+            : `slipway serve: ${controlUrl} (model calls at ${dataUrl}), backend ${backend}, data in ${dataDir}${recovered === 0 ? '' : `; taken up: ${recovered}`}`,
         );
         if (!signals.stop.aborted)
           await new Promise<void>((resolve) => {
