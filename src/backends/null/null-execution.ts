@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Clock } from '../../core/clock.ts';
 import { errorRegistry, type ErrorCode } from '../../core/error-registry.ts';
@@ -53,7 +54,7 @@ export class NullExecution implements Execution {
       return this.#failed(
         'CONFIG_INVALID',
         'agent-setup',
-        `metadata.null: ${options.error.message}`,
+        `metadata.null: ${z.prettifyError(options.error)}`,
       );
     const { fail, reward } = options.data;
     const isGradeFailing = fail !== null && errorRegistry[fail].category === 'verifier';
