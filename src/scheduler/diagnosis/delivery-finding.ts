@@ -6,7 +6,7 @@ export function deliveryFinding(facts: RolloutFacts): Finding | null {
   const { view, delivery, now } = facts;
   if (view.rollout.state === 'cancelled') return null;
   const remedy =
-    'See whether the receiver runs and answers; what is given up is kept: `slipway callbacks dead`, `slipway callbacks replay`.';
+    'See whether the receiver runs and answers; what is given up is kept: `slipway callbacks ls`, `slipway callbacks replay`.';
   const dead = view.deliveries.find(({ state }) => state === 'dead');
   if (dead !== undefined && delivery === null)
     return {
