@@ -4,11 +4,11 @@ import { availableParallelism } from 'node:os';
 import { matchesGlob } from 'node:path';
 import { repositoryDir } from '../setup/repository.js';
 
-/**
- * Folders whose files use the whole machine (real sandboxes counted before and after, kills, loads): one file at a time. The files
- * of all other folders keep to themselves.
- */
-const serialFolders = ['conformance', 'integration', 'chaos'];
+/** Folders whose files compare the whole machine before and after, or measure it: one file at a time, at the end. */
+const serialFolders = ['chaos'];
+
+/** Folders whose files run real sandboxes, engines and servers, and mostly wait for them: two at a time, on any machine. */
+const pairedFolders = ['conformance', 'integration'];
 
 /**
  * @typedef {object} TestGroup
@@ -27,10 +27,16 @@ export function selectTestFiles(patterns) {
       patterns.length === 0 ||
       patterns.some((pattern) => file.includes(pattern) || matchesGlob(file, pattern)),
   );
-  const isSerial = (/** @type {string} */ file) =>
-    serialFolders.some((folder) => file.startsWith(`tests/${folder}/`));
+  const isIn = (/** @type {readonly string[]} */ folders) => (/** @type {string} */ file) =>
+    folders.some((folder) => file.startsWith(`tests/${folder}/`));
+  const isSerial = isIn(serialFolders);
+  const isPaired = isIn(pairedFolders);
   return [
-    { files: chosen.filter((file) => !isSerial(file)), concurrency: availableParallelism() },
+    {
+      files: chosen.filter((file) => !isSerial(file) && !isPaired(file)),
+      concurrency: availableParallelism(),
+    },
+    { files: chosen.filter(isPaired), concurrency: 2 },
     { files: chosen.filter(isSerial), concurrency: 1 },
   ].filter((group) => group.files.length > 0);
 }
