@@ -105,7 +105,7 @@ function isBelow(url: UrlParts, entry: UrlParts): boolean {
   if (url.origin !== entry.origin) return false;
   if (entry.path === '/') return true;
   const [path = ''] = url.path.split('?');
-  if (/(^|\/)(\.|%2e){1,2}(\/|$)|%2f|%5c|\\/i.test(path)) return false;
+  if (/(^|\/)(\.|%2e){1,2}([/;]|%3b|$)|%2f|%5c|\\/i.test(path)) return false;
   return path === entry.path || path.startsWith(entry.path.replace(/\/?$/, '/'));
 }
 

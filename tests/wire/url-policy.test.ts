@@ -136,6 +136,8 @@ describe('the list of allowed addresses', () => {
     ...['http://b.example:81/', 'http://b.example:81/callback', 'http://b.example:81/call/../x'],
     ...[
       'http://b.example:81/call/%2e%2E/x',
+      'http://b.example:81/call/..;/x',
+      'http://b.example:81/call/%2e%2e%3bv=1/x',
       'http://b.example:81/call/..%2fx',
       'http://10.0.0.8:9/',
     ],
