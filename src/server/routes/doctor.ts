@@ -9,12 +9,15 @@ const maxLooks = 200;
 export function addDoctorRoutes(routing: Routing): void {
   const { doctor, service } = routing.parts;
   addRoute(routing, operations.doctor, async ({ caller }) => {
-    const [going, ended] = await Promise.all([
-      service.list({ states: ['queued', 'running', 'grading'], limit: maxLooks }, caller),
+    const [begun, queued, ended] = await Promise.all([
+      service.list({ states: ['running', 'grading'], limit: maxLooks }, caller),
+      service.list({ states: ['queued'], limit: maxLooks }, caller),
       service.list({ states: ['success', 'failure'], limit: maxLooks }, caller),
     ]);
     // What has ended and is still known to be under way has callbacks to deliver.
-    const live = [...going, ...ended.filter(({ progress }) => progress !== null)];
+    const delivering = ended.filter(({ progress }) => progress !== null);
+    // Those that wait for a place come last: they are many, and wait for the others.
+    const live = [...begun, ...delivering, ...queued].slice(0, maxLooks);
     const [ofServer, ofRollouts] = await Promise.all([
       doctor.diagnoseServer(),
       Promise.all(live.map(({ rollout }) => doctor.diagnose(rollout.id, caller))),
