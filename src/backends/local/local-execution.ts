@@ -3,6 +3,7 @@
  * end of the workflow; the grader has its own. What overruns is told so through its signal, and ended with its thread if it goes on. Whatever the
  * code answers afterwards, it has overrun.
  */
+import { cutText } from '../../core/cut-text.ts';
 import { isRolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import { raceAbort } from '../../trial/deadline-scope.ts';
@@ -232,7 +233,7 @@ export class LocalExecution implements Execution {
   #print(text: string): void {
     if (this.#printed.length >= maxPrintedLength) return;
     const room = maxPrintedLength - this.#printed.length;
-    this.#printed += text.length <= room ? text : `${text.slice(0, room)}\n[cut off]\n`;
+    this.#printed += text.length <= room ? text : `${cutText(text, room)}\n[cut off]\n`;
   }
 
   #tell(stage: string, kind: WaitKind, limitMs: number | null): void {

@@ -1,3 +1,4 @@
+import { cutText } from '../../core/cut-text.ts';
 import type { ThreadFailure } from './thread-messages.ts';
 
 /** The answer of a user's code is not what it may be. */
@@ -35,5 +36,5 @@ function codeOf(error: unknown): unknown {
 
 function cut(text: string): string {
   const plain = text.toWellFormed();
-  return plain.length <= maxMessageLength ? plain : `${plain.slice(0, maxMessageLength)}…`;
+  return plain.length <= maxMessageLength ? plain : `${cutText(plain, maxMessageLength)}…`;
 }

@@ -1,4 +1,5 @@
 /** What a trial does, as the progress of its rollout: which part of it is waited for, who has to act, and until when. */
+import { cutText } from '../../core/cut-text.ts';
 import type { Task } from '../../tasks/task.ts';
 import {
   agentLimitMs,
@@ -91,7 +92,7 @@ export class TrialProgressMap {
     const kind = isStarting ? 'image-build' : waitingOn.kind;
     this.#current = {
       stage,
-      waitingOn: { ...waitingOn, kind, detail: line.slice(0, 200) },
+      waitingOn: { ...waitingOn, kind, detail: cutText(line, 200) },
       lastProgressAt: now,
     };
     return this.#current;
