@@ -94,7 +94,14 @@ async function report(
   const elapsedMs = performance.now() - since;
   const wasCancelled = signal.aborted;
   const isIdle = process.getActiveResourcesInfo().length <= busyBefore;
+  // Before the answer, or the next rollout in this thread would be taken for who printed it.
+  await Promise.all([process.stdout, process.stderr].map(printed));
   return { run, elapsedMs, wasCancelled, isIdle, ...answer };
+}
+
+/** Resolves when the server has all of it. */
+async function printed(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableLength > 0) await new Promise((resolve) => stream.write('', resolve));
 }
 
 async function serve(): Promise<void> {

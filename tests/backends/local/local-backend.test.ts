@@ -18,11 +18,11 @@ let dataDir = '';
 let backend: LocalBackend;
 
 const options = { workflow: `${module}:Workflow`, grader: `${module}:TestGrader`, memory_mb: 64 };
-const make = (over: Readonly<Record<string, unknown>> = {}): LocalBackend =>
+const make = (over: Readonly<Record<string, unknown>> = {}, maxConcurrent = 3): LocalBackend =>
   new LocalBackend(
     { ...options, workflow_config: { name: 'test' }, ...over },
     {
-      limits: { maxConcurrent: 3, maxQueueDepth: 3 },
+      limits: { maxConcurrent, maxQueueDepth: 3 },
       dataDir,
       baseDir: dataDir,
       clock: systemClock,
@@ -157,6 +157,13 @@ describe('a workflow of the local backend', () => {
       'a key in a message is replaced',
     ],
     [
+      'throws-long',
+      'WORKFLOW_FAILED',
+      /^x(?:😀){1999}…$/u,
+      'agent_error',
+      'a long message is cut between characters',
+    ],
+    [
       'throws-nothing',
       'WORKFLOW_FAILED',
       /^null$/,
@@ -215,6 +222,23 @@ describe('a workflow of the local backend', () => {
     assert.equal(await readFile(note, 'utf8'), 'kept');
     await execution.release();
     await assert.rejects(readFile(note), { code: 'ENOENT' });
+  });
+
+  it('has all that it printed to itself, the next one in the same thread too', async () => {
+    const single = make({}, 1);
+    const printed = async (who: string): Promise<readonly string[]> => {
+      const { result } = await run({ metadata: { act: 'chats', who }, wantsGrade: false }, single);
+      const [file] = result.files.filter(({ name }) => name === 'console.log');
+      return (await readFile(file?.path ?? '', 'utf8')).trimEnd().split('\n');
+    };
+    try {
+      for (const who of ['first', 'second']) {
+        const lines = Array.from({ length: 20 }, (_, index) => `${who} ${index + 1}`);
+        assert.deepEqual(await printed(who), lines);
+      }
+    } finally {
+      await single.close();
+    }
   });
 
   it('does its work without a folder when none can be made', async () => {

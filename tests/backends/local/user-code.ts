@@ -45,6 +45,9 @@ const workflows: Readonly<Record<string, Act>> = {
   throws: () => {
     throw new Error('the tool broke');
   },
+  'throws-long': () => {
+    throw new Error(`x${'😀'.repeat(2_000)}`);
+  },
   'throws-value': () => {
     throw new RangeError('a wrong value');
   },
@@ -90,6 +93,10 @@ const workflows: Readonly<Record<string, Act>> = {
   artifacts: ({ artifactsDir }) => {
     if (artifactsDir !== null) writeFileSync(join(artifactsDir, 'note.txt'), 'kept');
     console.log('working on it');
+    return answer;
+  },
+  chats: (ctx) => {
+    for (let line = 1; line <= 20; line += 1) console.log(`${named(ctx, 'who')} ${line}`);
     return answer;
   },
   'no-folder': ({ artifactsDir }) => [{ role: 'assistant', content: String(artifactsDir) }],
