@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -36,6 +36,15 @@ describe('what a trial leaves', () => {
     const { trajectory, problems } = await trialOutput(dir);
     assert.equal(trajectory, null);
     assert.match(problems.join(), /2 trajectories/);
+  });
+
+  it('keeps a trajectory that is too long to be read as the agent wrote it', async () => {
+    await put('agent');
+    const file = path.join(dir, 'agent', 'trajectory.json');
+    await truncate(file, 16 * 1024 * 1024 + 1);
+    const { trajectory, files, problems } = await trialOutput(dir);
+    assert.deepEqual([trajectory, problems], [null, []]);
+    assert.deepEqual(files[0], { name: 'trajectory.json', path: file });
   });
 
   it('is nothing that a link leads to', async () => {
