@@ -104,6 +104,20 @@ const cases: readonly [string, (store: SandboxJournalStore) => Promise<void>][] 
       assert.deepEqual(await store.deadRuns(), []);
     },
   ],
+  [
+    'removals of a dead run that are confirmed at the same time are all recorded',
+    async (store) => {
+      const names = Array.from({ length: 24 }, (_, index) => `sandbox-${'x'.repeat(index)}`);
+      await leftRun(store, 'run-1', [...names, 'kept']);
+      const [run] = await store.deadRuns();
+      await Promise.all(names.map((name) => run!.gone(name)));
+      run!.release();
+      const [again] = await store.deadRuns();
+      assert.equal(again!.damage, null);
+      assert.deepEqual(states(again), [['kept', 'intended']]);
+      again!.release();
+    },
+  ],
 ];
 
 export function journalSuite(adapter: JournalAdapter): void {

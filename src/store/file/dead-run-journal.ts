@@ -14,6 +14,8 @@ export class DeadRunJournal implements DeadRun {
   readonly #lock: HeldLock;
   readonly #open: Map<string, SandboxEntry>;
   readonly #wholeBytes: number;
+  /** Each record is written at the end that the one before made. */
+  #lastWrite: Promise<void> = Promise.resolve();
 
   constructor(runId: string, files: JournalFiles, found: { lock: HeldLock; replay: Replay }) {
     const { owner, open: entries, damagedLines, wholeBytes } = found.replay;
@@ -30,6 +32,12 @@ export class DeadRunJournal implements DeadRun {
   }
 
   async gone(name: string): Promise<void> {
+    const write = this.#lastWrite.then(() => this.#writeGone(name));
+    this.#lastWrite = write.catch(() => undefined);
+    await write;
+  }
+
+  async #writeGone(name: string): Promise<void> {
     if (!this.#open.has(name)) return;
     await atJournal(this.#files, async () => {
       const file = await open(this.#files.journal, 'r+');
