@@ -22,7 +22,13 @@ export async function tidy(
 ): Promise<void> {
   try {
     const { rollouts, events, removedIds } = await store.prune(retention, clock.now());
-    for (const id of removedIds) await archive.remove(id);
+    // The store has forgotten them all: one that cannot be removed must not keep the others.
+    for (const rolloutId of removedIds)
+      await archive.remove(rolloutId).catch((error: unknown) =>
+        logger.log('warn', 'the archive of a forgotten rollout could not be removed', {
+          ...{ rolloutId, error: messageOf(error) },
+        }),
+      );
     const trimmed = await archive.trim(retention.archiveBytes);
     if (rollouts + events + trimmed.length > 0)
       logger.log('info', 'what is older or more than is kept was removed', {

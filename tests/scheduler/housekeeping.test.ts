@@ -45,6 +45,25 @@ describe('housekeeping', () => {
     assert.notEqual(await store.rollout('live'), null);
   });
 
+  it('removes the others when one archive cannot be removed', async () => {
+    const { clock, store, done, logged, parts } = await bench();
+    const at = { acceptedAt: clock.now() };
+    await store.accept({ ...{ id: 'next', tenant: 'a', request: '{}', digest: 'next' }, ...at });
+    await store.change({
+      ...{ id: 'next', from: ['queued'] },
+      set: { state: 'cancelled', endedAt: clock.now() },
+    });
+    const remove = parts.archive.remove.bind(parts.archive);
+    parts.archive.remove = (id) => (id === 'old' ? Promise.reject(new Error('busy')) : remove(id));
+    clock.advance(60_001);
+    await tidy(retention, parts);
+    assert.deepEqual(done, ['remove next', 'trim 5000']);
+    assert.deepEqual(logged, [
+      'warn: the archive of a forgotten rollout could not be removed',
+      'info: what is older or more than is kept was removed',
+    ]);
+  });
+
   it('goes on after a failure, until it is stopped', async () => {
     const { clock, store, done, logged, parts } = await bench();
     const stop = new AbortController();
