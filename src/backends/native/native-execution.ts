@@ -155,7 +155,7 @@ export class NativeExecution implements Execution {
     if (!isCancelled && this.#completion === null && workflow !== final) this.#complete(workflow);
     await this.#completion;
     const isGood = final.status === 'success' && problems.length === 0;
-    this.#isRemovable = (isGood && this.#parts.options.removesSuccessfulTrials) || isCancelled;
+    this.#isRemovable ||= (isGood && this.#parts.options.removesSuccessfulTrials) || isCancelled;
     return { ...this.#cleaned(final), trajectory, files };
   }
 
