@@ -2,6 +2,7 @@
 import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
 import type { Clock } from '../core/clock.ts';
+import { cutText } from '../core/cut-text.ts';
 import { messageOf, RolloutError } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
 import type { NewDelivery } from '../store/rollout-store.ts';
@@ -159,7 +160,7 @@ function excerpt(text: string, secrets: readonly string[]): string {
   let plain = text.replace(/[\u0000-\u0020\u007f]+/g, ' ').trim();
   for (const secret of secrets) if (secret.length > 3) plain = plain.replaceAll(secret, '…');
   // A cut between the halves of a character leaves none of it.
-  const cut = plain.slice(0, excerptChars).replace(/[\ud800-\udbff]$/, '');
+  const cut = cutText(plain, excerptChars);
   return cut === '' ? '' : `: ${cut}`;
 }
 

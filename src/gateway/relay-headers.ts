@@ -3,21 +3,11 @@
  * that names the upstream's key.
  */
 
-/** Those of one connection (RFC 9110, 7.6.1), and those that the relay sets itself. */
-const perConnection = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-];
+import { hopByHopHeaders } from '../wire/hop-by-hop-headers.ts';
 
+/** Those of one connection, and those that the relay sets itself. */
 const notUpstream = new Set([
-  ...perConnection,
+  ...hopByHopHeaders,
   'host',
   'authorization',
   'x-api-key',
@@ -34,7 +24,14 @@ const notUpstream = new Set([
   'x-real-ip',
 ]);
 
-const notDown = new Set([...perConnection, 'set-cookie', 'server', 'date', 'alt-svc', 'location']);
+const notDown = new Set([
+  ...hopByHopHeaders,
+  'set-cookie',
+  'server',
+  'date',
+  'alt-svc',
+  'location',
+]);
 
 /** Names and values in turn, as `IncomingMessage.rawHeaders` has them. */
 export function upstreamHeaders(

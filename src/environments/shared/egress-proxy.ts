@@ -13,6 +13,7 @@ import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
 import { HostRules, plainAddress } from './allowed-hosts.ts';
 import { listenOn, type ListenAddress } from './listen-address.ts';
+import { hopByHopHeaders } from '../../wire/hop-by-hop-headers.ts';
 
 /** Addresses of a name, in order of preference. Rejects when there is none. */
 export type ResolveName = (name: string) => Promise<readonly string[]>;
@@ -51,18 +52,6 @@ class Refused extends Error {
     this.status = status;
   }
 }
-
-const hopByHop = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 export class EgressProxy {
   readonly #server: Server;
@@ -304,7 +293,7 @@ function connectTarget(authority: string): { readonly host: string; readonly por
 
 /** Raw header pairs without those that concern one connection only, named by the list or by `Connection`. */
 function endToEnd(raw: readonly string[], without: readonly string[] = []): string[] {
-  const dropped = new Set([...hopByHop, ...without]);
+  const dropped = new Set([...hopByHopHeaders, ...without]);
   for (let at = 0; at < raw.length; at += 2)
     if (raw[at]?.toLowerCase() === 'connection')
       for (const name of (raw[at + 1] ?? '').split(',')) dropped.add(name.trim().toLowerCase());
