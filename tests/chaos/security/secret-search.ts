@@ -1,5 +1,5 @@
 /** Looks for known secrets where none may be. */
-import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface Find {
@@ -27,24 +27,39 @@ function spellings(value: string): readonly string[] {
   ];
 }
 
-/** Every file below `dir` for which `isLooked`, and the names of all. */
+/** Every file below `dir` for which `isLooked`, and the names of all. A server at work removes what it needs no more. */
 export function findBelow(
   dir: string,
   secrets: Secrets,
   isLooked: (relative: string) => boolean,
 ): Find[] {
-  return readdirSync(dir, { recursive: true, encoding: 'utf8' }).flatMap((relative) => {
-    const file = path.join(dir, relative);
+  return entriesBelow(dir, '').flatMap(({ relative, isFile }) => {
     const finds = findIn(relative, `name ${relative}`, secrets);
-    if (!isLooked(relative)) return finds;
-    try {
-      if (!lstatSync(file).isFile()) return finds;
-      return [...finds, ...findIn(readFileSync(file), relative, secrets)];
-    } catch {
-      // A server at work removes what it needs no more.
-      return finds;
-    }
+    if (!isLooked(relative) || !isFile) return finds;
+    const content = unlessGone(() => readFileSync(path.join(dir, relative)), Buffer.of());
+    return [...finds, ...findIn(content, relative, secrets)];
   });
+}
+
+function entriesBelow(dir: string, below: string): { relative: string; isFile: boolean }[] {
+  const entries = unlessGone(
+    () => readdirSync(path.join(dir, below), { withFileTypes: true }),
+    below === '' ? undefined : [],
+  );
+  return entries.flatMap((entry) => {
+    const relative = path.join(below, entry.name);
+    const own = { relative, isFile: entry.isFile() };
+    return entry.isDirectory() ? [own, ...entriesBelow(dir, relative)] : [own];
+  });
+}
+
+function unlessGone<T>(read: () => T, otherwise: T | undefined): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (otherwise === undefined || (cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
+    return otherwise;
+  }
 }
 
 /** Command lines and variables of every process of this machine that can be read, but those of this one. */
