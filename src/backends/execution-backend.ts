@@ -67,12 +67,20 @@ export interface AbortReceipt {
   readonly problem: string | null;
 }
 
+/** What became of the files of a result, all of which are on disk when it is said. */
+export interface ArchivedFiles {
+  readonly isComplete: boolean;
+}
+
 /** One rollout that a backend executes. */
 export interface Execution {
   /** The final result: the grade where there is one, else the workflow's result. After `abort` it resolves or rejects, and nobody looks at it. */
   readonly result: Promise<ExecutionResult>;
-  /** Frees what `result` still holds on disk, after the archive took it: trial folders of successful trials. Failed ones stay. Idempotent. */
-  release(): Promise<void>;
+  /**
+   * Frees what `result` still holds on disk, after the archive took it: trial folders of successful trials. Failed ones stay, and so do those of which
+   * the archive could not take everything (`isComplete` false). Absent: there was nothing to take. Idempotent.
+   */
+  release(archived?: ArchivedFiles): Promise<void>;
   /** Ends it in any phase, within 2 s as a rule, and says what is gone. Idempotent: later calls share the receipt. */
   abort(reason: Error): Promise<AbortReceipt>;
 }
@@ -100,6 +108,11 @@ export interface ExecutionBackend {
   execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution;
   /** Looks at what the rollout runs now, changing nothing; null = it is not executing here. Absent where there is nothing to look at. Rejects only with the reason of `signal`. */
   probe?(id: string, signal: AbortSignal): Promise<ExecutionProbe | null>;
+  /**
+   * Removes from the disk what is left of rollouts that retention has forgotten, live ones of the same id left alone. Idempotent; an id without anything
+   * is no mistake. Absent where rollouts leave nothing.
+   */
+  forget?(ids: readonly string[]): Promise<void>;
   /** Ends what is left and frees everything. Idempotent. */
   close(): Promise<void>;
 }
