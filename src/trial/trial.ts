@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { isRolloutError, messageOf, RolloutError } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Environment } from '../environments/environment.ts';
-import { dumpNonDefaultTrialConfig, dumpTrialConfig } from '../wire/harbor/dump.ts';
+import { dumpNonDefaultTrialConfig, dumpTrialConfig, toHarborTime } from '../wire/harbor/dump.ts';
 import type { CancellationReceipt } from '../wire/harbor/slipway-record.ts';
 import type { TrialResult } from '../wire/harbor/trial-result.ts';
 import type { ProcessView } from '../wire/rollout/process-view.ts';
@@ -39,6 +39,18 @@ export interface SandboxView {
   readonly processes: readonly ProcessView[] | null;
 }
 
+/** The times of a trial as its result has them; null = not begun, or not known yet. */
+export type TrialTimings = Pick<
+  TrialResult,
+  | 'started_at'
+  | 'finished_at'
+  | 'environment_setup'
+  | 'agent_setup'
+  | 'agent_execution'
+  | 'verifier'
+  | 'step_results'
+>;
+
 /** One run of an agent on a task, from the empty folder to `result.json`. */
 export interface Trial {
   readonly name: string;
@@ -47,6 +59,8 @@ export interface Trial {
   readonly progress: TrialProgress;
   /** What it has failed with so far, an agent that ran out of time before its verification included; null = nothing. The first failure counts. */
   readonly failure: RolloutError | null;
+  /** What of its times is known so far; of several steps, those before the first one. */
+  readonly timings: TrialTimings;
   /** What its sandboxes run now, by sandbox, newest last, without what belongs to the environment itself; see `Environment.inspectProcesses`. */
   inspect(signal: AbortSignal): Promise<readonly SandboxView[]>;
   /**
@@ -134,6 +148,20 @@ class StagedTrial implements Trial {
   get failure(): RolloutError | null {
     const round = this.#record.rounds.at(-1)?.record ?? null;
     return (this.#record.failure ?? round?.failure)?.error ?? null;
+  }
+
+  get timings(): TrialTimings {
+    const { startedAt, environmentSetup, agentSetup, rounds } = this.#record;
+    const only = rounds.find(({ step }) => step === null)?.record ?? null;
+    return {
+      started_at: toHarborTime(startedAt),
+      finished_at: null,
+      environment_setup: environmentSetup,
+      agent_setup: agentSetup,
+      agent_execution: only?.agentExecution ?? null,
+      verifier: null,
+      step_results: null,
+    };
   }
 
   async inspect(signal: AbortSignal): Promise<readonly SandboxView[]> {

@@ -51,6 +51,10 @@ export class FakeTrials {
         lastEventAt: new Date(0),
       },
       failure: null,
+      timings: {
+        ...{ started_at: null, finished_at: null, environment_setup: null, agent_setup: null },
+        ...{ agent_execution: null, verifier: null, step_results: null },
+      },
       inspect: () => Promise.resolve([]),
       run: async (signal) => {
         this.running += 1;

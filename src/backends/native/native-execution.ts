@@ -23,6 +23,7 @@ import type {
   ExecutionRequest,
   ExecutionResult,
 } from '../execution-backend.ts';
+import { TrialPhases } from '../shared/trial-diagnostics.ts';
 import { readHarborTask } from './harbor-task.ts';
 import type { NativeOptions } from './native-options.ts';
 import type { NativePorts, NativeTask, NativeTrials } from './native-ports.ts';
@@ -57,6 +58,7 @@ export class NativeExecution implements Execution {
   readonly #parts: NativeExecutionParts;
   readonly #aborted = new LinkedAbort([]);
   readonly #progress = new TrialProgressMap();
+  readonly #phases = new TrialPhases();
   readonly #redactor: TrajectoryRedactor;
   readonly #since: number;
   /** Until the trial was made. */
@@ -134,7 +136,7 @@ export class NativeExecution implements Execution {
       trial = await this.#makeTrial(this.#aborted.signal);
     } catch (error) {
       this.#aborted.signal.throwIfAborted();
-      return this.#without(setUpFailed(error, this.#elapsedSec()));
+      return this.#without(setUpFailed(error, { phase: 'setup', setupSec: this.#elapsedSec() }));
     }
     this.#trial = trial;
     this.#setupSec = this.#elapsedSec();
@@ -145,7 +147,7 @@ export class NativeExecution implements Execution {
     } catch (error) {
       // Its folder cannot be written: nothing of it is there.
       this.#aborted.signal.throwIfAborted();
-      return this.#without(setUpFailed(error, this.#setupSec));
+      return this.#without(setUpFailed(error, { phase: 'trial_setup', setupSec: this.#setupSec }));
     }
     const { workflow, final, warnings } = trialEnded(result, setting);
     this.#warn(warnings);
@@ -171,7 +173,8 @@ export class NativeExecution implements Execution {
     this.#warn(reference.warnings);
     // Before anything is fetched: what the request lacks costs nobody a download.
     nativeTrialConfig(this.#request, options, { entry: reference.entry, trialsDir });
-    const { task } = await raceAbort(findTask(reference.entry, signal), signal);
+    const { task, warnings } = await raceAbort(findTask(reference.entry, signal), signal);
+    this.#warn(warnings);
     const config = nativeTrialConfig(this.#request, options, { entry: task.entry, trialsDir });
     this.#config = config;
     // Of a server that died before the agent began.
@@ -205,8 +208,10 @@ export class NativeExecution implements Execution {
 
   #observe(event: TrialEvent): void {
     const { clock } = this.#parts;
-    if (event.type === 'stage:started' && event.phase === 'verifier' && event.step === null)
-      this.#complete(agentStopped(this.#trial?.failure ?? null, this.#setting()));
+    this.#phases.heed(event);
+    const isVerified = event.type === 'stage:started' && event.phase === 'verifier';
+    if (isVerified && event.step === null && this.#trial !== null)
+      this.#complete(agentStopped(this.#trial.failure, this.#trial.timings, this.#setting()));
     if (this.#config === null) return;
     const facts = { config: this.#config, task: this.#task };
     const progress = this.#progress.after(event, facts, clock.now());
@@ -231,7 +236,10 @@ export class NativeExecution implements Execution {
 
   #setting(): Setting {
     const { rewardKey } = this.#parts.options;
-    return { label: this.#request.label, rewardKey, setupSec: this.#setupSec };
+    return {
+      ...{ label: this.#request.label, rewardKey },
+      ...{ setupSec: this.#setupSec, phases: this.#phases },
+    };
   }
 
   #elapsedSec(): number {

@@ -3,14 +3,22 @@
  * included; the verdict stays in the outcome in every case.
  */
 import { errorRegistry } from '../../core/error-registry.ts';
-import { attribute, type Phase, type RolloutError } from '../../core/errors.ts';
+import { attribute, type RolloutError } from '../../core/errors.ts';
 import { outcomeOf } from '../../trial/outcome.ts';
+import type { TrialTimings } from '../../trial/trial.ts';
 import type { SlipwayRecord } from '../../wire/harbor/slipway-record.ts';
-import type { AgentResult, TimingInfo, TrialResult } from '../../wire/harbor/trial-result.ts';
+import type { AgentResult, TrialResult } from '../../wire/harbor/trial-result.ts';
 import type { Outcome } from '../../wire/outcome.ts';
 import type { ErrorCategory, Sample } from '../../wire/rollout/callback-payloads.ts';
 import type { ExecutionResult } from '../execution-backend.ts';
 import { interim } from '../shared/interim-diagnostics.ts';
+import {
+  timingsOf,
+  trialDiagnostics,
+  type DiagnosticPhase,
+  type Seconds,
+  type TrialPhases,
+} from '../shared/trial-diagnostics.ts';
 
 /** The parts of a result that the trial's record decides; files and document come from its folder. */
 export type NativeEnding = Omit<ExecutionResult, 'trajectory' | 'files'>;
@@ -18,38 +26,50 @@ export type NativeEnding = Omit<ExecutionResult, 'trajectory' | 'files'>;
 export interface Setting {
   readonly label: string | null;
   readonly rewardKey: string;
+  readonly phases: TrialPhases;
   /** Seconds until the trial began. */
   readonly setupSec: number;
 }
 
-/** The workflow's result while the trial still runs: the agent has stopped. `failure` is what the trial has failed with by then. */
+/**
+ * The workflow's result while the trial still runs: the agent has stopped. `failure` is what the trial has failed with by then. What is known then is
+ * what the end will say; the outcome is not, because a verdict follows.
+ */
 export function agentStopped(
   failure: RolloutError | null,
-  { label, setupSec }: Setting,
+  times: TrialTimings,
+  { label, setupSec, phases }: Setting,
 ): NativeEnding {
-  const timings = { setup: setupSec };
-  if (failure !== null)
-    return failed(
-      failure,
-      { outcome: outcomeOf(failure, null), category: 'agent_error', timings },
-      emptySample(label),
-    );
+  const timings = timingsOf(times, setupSec);
   const sample = emptySample(label);
-  return interim(succeeded(sample, outcomeOf(null, null), { phase: 'verification', timings }));
+  if (failure === null)
+    return interim(succeeded(sample, outcomeOf(null, null), { phase: 'verification', timings }));
+  const about = {
+    outcome: outcomeOf(failure, null),
+    category: 'agent_error' as const,
+    phase: phases.of(failure, null),
+    timings,
+  };
+  return interim(failed(failure, about, sample));
 }
 
-/** No trial could be made. */
-export function setUpFailed(error: unknown, setupSec: number): NativeEnding {
+/** No trial could be made, or its folder could not be written. */
+export function setUpFailed(
+  error: unknown,
+  { phase, setupSec }: { readonly phase: DiagnosticPhase; readonly setupSec: number },
+): NativeEnding {
   const failure = attribute(error, 'INTERNAL', 'resolve', 'the trial could not be made');
   const outcome = outcomeOf(failure, null);
   const category = setUpCategory(failure);
-  return failed(failure, { outcome, category, timings: { setup: setupSec } }, null);
+  const timings = timingsOf(null, setupSec);
+  return failed(failure, { outcome, category, phase, timings }, null);
 }
 
 /** The agent's time was over before anything began. */
 export function overBefore(failure: RolloutError): NativeEnding {
   const outcome = outcomeOf(failure, null);
-  return failed(failure, { outcome, category: 'agent_error', timings: {} }, null);
+  const about = { outcome, category: 'agent_error', phase: 'agent', timings: {} } as const;
+  return failed(failure, about, null);
 }
 
 export interface TrialEnding {
@@ -60,20 +80,21 @@ export interface TrialEnding {
 }
 
 export function trialEnded(result: TrialResult, setting: Setting): TrialEnding {
-  const { label, setupSec } = setting;
+  const { label, setupSec, phases } = setting;
   const record = result.slipway;
   if (record === null) throw new TypeError('a trial of ours has its own record');
-  const timings = { setup: setupSec, ...timingsOf(result) };
+  const timings = timingsOf(result, setupSec);
   const sample = { ...emptySample(label), metrics: metricsOf(result) };
   const failure = failureOf(record);
   if (failure !== null) {
     const isSetUp = failure.phase === 'config' || failure.phase === 'resolve';
-    const category = isSetUp ? setUpCategory(failure) : 'agent_error';
-    const ending = failed(
-      failure,
-      { outcome: failure.outcome, category, timings },
-      isSetUp ? null : sample,
-    );
+    const about = {
+      outcome: failure.outcome,
+      category: isSetUp ? setUpCategory(failure) : ('agent_error' as const),
+      phase: phases.of(failure, failure.step),
+      timings,
+    };
+    const ending = failed(failure, about, isSetUp ? null : sample);
     return { workflow: ending, final: ending, warnings: [] };
   }
   const { outcome } = record;
@@ -86,50 +107,60 @@ export function trialEnded(result: TrialResult, setting: Setting): TrialEnding {
   return { workflow, final, warnings };
 }
 
-/** The trial's failure, or the first of its steps. */
-function failureOf(record: SlipwayRecord): (Failure & { readonly outcome: Outcome }) | null {
-  if (record.failure !== null) return { ...record.failure, outcome: record.outcome };
-  const step = record.steps.find(({ failure }) => failure !== null);
-  if (step?.failure == null) return null;
-  const { verdict } = record.outcome;
-  return { ...step.failure, outcome: { ...step.outcome, verdict } };
+type StepFailure = Failure & { readonly outcome: Outcome; readonly step: string | null };
+
+/** The trial's failure, which may be that of a step. */
+function failureOf(record: SlipwayRecord): StepFailure | null {
+  const { failure, outcome, steps } = record;
+  const first = steps.find((step) => step.failure !== null) ?? null;
+  if (failure === null)
+    return first?.failure == null
+      ? null
+      : {
+          ...first.failure,
+          outcome: { ...first.outcome, verdict: outcome.verdict },
+          step: first.name,
+        };
+  const own = steps.find(
+    ({ failure: of }) => of?.code === failure.code && of.message === failure.message,
+  );
+  return { ...failure, outcome, step: own?.name ?? null };
 }
 
 type Failure = Pick<RolloutError, 'code' | 'phase' | 'message' | 'retryable'>;
-type Timings = Readonly<Record<string, number>>;
 
 function setUpCategory({ code }: Pick<Failure, 'code'>): ErrorCategory {
   const { category } = errorRegistry[code];
   return category === 'input' || category === 'task' ? 'validation_error' : 'agent_error';
 }
 
+/** As `/health` names it. */
+const backend = 'native_harbor';
+
 function failed(
-  { code, phase, message }: Pick<Failure, 'code' | 'phase' | 'message'>,
-  about: { readonly outcome: Outcome; readonly category: ErrorCategory; readonly timings: Timings },
+  { code, message }: Pick<Failure, 'code' | 'message'>,
+  about: {
+    readonly outcome: Outcome;
+    readonly category: ErrorCategory;
+    readonly phase: DiagnosticPhase;
+    readonly timings: Seconds;
+  },
   sample: Sample | null,
 ): NativeEnding {
-  const { outcome, category, timings } = about;
   return {
     status: 'failure',
     sample,
     errMessage: message === '' ? 'Trial failed before completion' : message,
-    errCategory: category,
-    outcome,
-    diagnostics: {
-      backend: 'native_harbor',
-      phase: code === 'CANCELLED' ? 'cancelled' : phases[phase],
-      harbor_exception_type: errorRegistry[code].harborType,
-      category,
-      timings_sec: timings,
-      outcome,
-    },
+    errCategory: about.category,
+    outcome: about.outcome,
+    diagnostics: trialDiagnostics({ ...about, backend, code }),
   };
 }
 
 function succeeded(
   sample: Sample,
   outcome: Outcome,
-  { phase, timings }: { readonly phase: string; readonly timings: Timings },
+  about: { readonly phase: DiagnosticPhase; readonly timings: Seconds },
 ): NativeEnding {
   return {
     status: 'success',
@@ -137,36 +168,27 @@ function succeeded(
     errMessage: null,
     errCategory: null,
     outcome,
-    diagnostics: {
-      backend: 'native_harbor',
-      phase,
-      harbor_exception_type: null,
-      category: null,
-      timings_sec: timings,
-      outcome,
-    },
+    diagnostics: trialDiagnostics({ ...about, backend, outcome, code: null, category: null }),
   };
 }
 
 function unrewarded(about: {
   readonly sample: Sample;
   readonly outcome: Outcome;
-  readonly timings: Timings;
+  readonly timings: Seconds;
   readonly rewardKey: string;
 }): NativeEnding {
-  const message = `the verifier gave no reward: there is no channel ${about.rewardKey}`;
+  const { sample, timings, rewardKey } = about;
+  const message = `the verifier gave no reward: there is no channel ${rewardKey}`;
+  const code = 'REWARD_MISSING';
   const outcome: Outcome = {
     ...about.outcome,
     stage: 'verifier',
-    cause: 'REWARD_MISSING',
+    cause: code,
     trainable: false,
   };
-  const failure = failed(
-    { code: 'REWARD_MISSING', phase: 'verifier', message },
-    { outcome, category: 'validation_error', timings: about.timings },
-    about.sample,
-  );
-  return { ...failure, diagnostics: { ...failure.diagnostics, phase: 'grading' } };
+  const category = 'validation_error';
+  return failed({ code, message }, { outcome, category, phase: 'grading', timings }, sample);
 }
 
 /** The named channel of the trial, or of the first step that has any; else the only channel. */
@@ -216,47 +238,4 @@ function metricsOf(result: TrialResult): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(totals).filter((entry): entry is [string, number] => entry[1] !== null),
   );
-}
-
-const phases: Readonly<Record<Phase, string>> = {
-  config: 'setup',
-  resolve: 'setup',
-  queue: 'trial_setup',
-  environment: 'environment_setup',
-  'agent-setup': 'agent_setup',
-  agent: 'agent',
-  'model-call': 'agent',
-  'agent-stop': 'agent',
-  collect: 'verification',
-  verifier: 'verification',
-  cleanup: 'verification',
-  callback: 'verification',
-  server: 'verification',
-};
-
-function timingsOf(result: TrialResult): Timings {
-  const { started_at, finished_at } = result;
-  const steps = result.step_results ?? [];
-  const all = (field: 'agent_execution' | 'verifier'): number | null => {
-    const own = [result, ...steps].flatMap((part) => spanOf(part[field]) ?? []);
-    return own.length === 0 ? null : own.reduce((total, value) => total + value, 0);
-  };
-  const named = {
-    environment_setup: spanOf(result.environment_setup),
-    agent_setup: spanOf(result.agent_setup),
-    agent: all('agent_execution'),
-    verification: all('verifier'),
-    trial: spanOf({ started_at, finished_at }),
-  };
-  return Object.fromEntries(
-    Object.entries(named).filter((entry): entry is [string, number] => entry[1] !== null),
-  );
-}
-
-/** Seconds, never negative; null = not both ends are known. */
-function spanOf(timing: TimingInfo | null): number | null {
-  const from = Date.parse(timing?.started_at ?? '');
-  const to = Date.parse(timing?.finished_at ?? '');
-  const seconds = Math.max(0, to - from) / 1000;
-  return Number.isFinite(seconds) ? seconds : null;
 }

@@ -86,6 +86,7 @@ describe('a rollout of the native backend', () => {
     assert.deepEqual(outcome, result.outcome);
     assert.deepEqual(Object.keys(timings_sec as object), [
       'setup',
+      'trial_setup',
       'environment_setup',
       'agent_setup',
       'agent',
