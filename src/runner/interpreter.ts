@@ -1,0 +1,22 @@
+/** Which Python carries out users' code, and what it finds there. */
+import path from 'node:path';
+
+export interface PythonInterpreter {
+  /** Path of an executable, or its name on PATH. */
+  readonly python: string;
+  /** Folders in which Python looks for modules, before those of its own. Absolute. */
+  readonly path: readonly string[];
+}
+
+/** Beside the sources and beside what is compiled of them. */
+export const runnerPackageDir = path.resolve(import.meta.dirname, '../../python');
+
+/** Variables of the server, with what the runner needs. */
+export function runnerVariables(
+  { path: own }: PythonInterpreter,
+  variables: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  const given = variables['PYTHONPATH'];
+  const folders = [runnerPackageDir, ...own, ...(given === undefined ? [] : [given])];
+  return { ...variables, PYTHONPATH: folders.join(path.delimiter), PYTHONUNBUFFERED: '1' };
+}
