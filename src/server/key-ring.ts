@@ -76,14 +76,22 @@ export class ConfiguredKeyRing implements KeyRing {
     if (problems.length > 0)
       throw new RolloutError('CONFIG_INVALID', [...new Set(problems)].join('; '), {
         phase: 'config',
-        field: 'keys',
-        remedy: 'Write one key of random characters per line, each for one caller.',
+        field: fieldOf(problems),
+        remedy:
+          'Name a file that this user may read, with one key of random characters per line, each for one caller.',
       });
     this.#held = [...callers].map(([key, tenant]) => ({
       digest: digestOf(key),
       caller: { tenant },
     }));
   }
+}
+
+/** The setting, when all problems are those of one. */
+function fieldOf(problems: readonly string[]): string {
+  const names = new Set(problems.map((problem) => problem.slice(0, problem.indexOf(':'))));
+  const [only = 'keys'] = names;
+  return names.size === 1 ? only : 'keys';
 }
 
 async function keysOf(source: KeySource, problems: string[]): Promise<readonly string[]> {
@@ -97,9 +105,15 @@ async function keysOf(source: KeySource, problems: string[]): Promise<readonly s
     if (keys.length === 0) problems.push(`${source.name}: ${source.from.path} holds no key`);
     return keys;
   } catch (error) {
-    problems.push(`${source.name}: ${messageOf(error)}`);
+    problems.push(`${source.name}: ${source.from.path}: ${whyUnread(error)}`);
     return [];
   }
+}
+
+function whyUnread(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'no such file';
+  return code === undefined ? messageOf(error) : `cannot be read (${code})`;
 }
 
 function digestOf(key: string): Buffer {

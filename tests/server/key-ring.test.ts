@@ -54,7 +54,10 @@ describe('the key ring', () => {
       assert.deepEqual(ring.identify(fresh), { tenant: null });
     }
     rmSync(file);
-    await assert.rejects(ring.reload(), /keys\.control: ENOENT/);
+    await assert.rejects(ring.reload(), {
+      field: 'keys.control',
+      message: `keys.control: ${file}: no such file`,
+    });
     assert.deepEqual(ring.identify(fresh), { tenant: null });
   });
 
