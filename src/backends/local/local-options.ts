@@ -39,6 +39,7 @@ export function compileLocalOptions(
   baseDir: string,
 ): LocalOptions {
   const parsed = schema.safeParse(given);
+  if (given['workflow'] === undefined || given['workflow'] === null) throw noWorkflow();
   if (!parsed.success)
     throw new RolloutError(
       'CONFIG_INVALID',
@@ -56,6 +57,14 @@ export function compileLocalOptions(
     grader: grader === null ? null : moduleExport(grader, baseDir),
     graderConfig: grader_config,
     memoryMb: memory_mb,
+  });
+}
+
+function noWorkflow(): RolloutError {
+  return new RolloutError('CONFIG_INVALID', 'the backend local runs a workflow, and none is set', {
+    phase: 'config',
+    field: 'backend.local.workflow',
+    remedy: 'Name the class: path/to/module.ts:ExportedClass (--backend-local-workflow).',
   });
 }
 

@@ -451,6 +451,15 @@ describe('the threads of the local backend', () => {
       await broken.close();
     });
 
+  it('are not made without a workflow, in our own words', () => {
+    for (const workflow of [undefined, null])
+      assert.throws(() => make({ workflow, memory_mb: 1 }), {
+        code: 'CONFIG_INVALID',
+        field: 'backend.local.workflow',
+        message: 'the backend local runs a workflow, and none is set',
+      });
+  });
+
   it('are not made from options that make no sense, which are all named', () => {
     assert.throws(() => make({ workflow: 'no-colon', memory_mb: 1, other: 1 }), {
       code: 'CONFIG_INVALID',
