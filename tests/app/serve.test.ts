@@ -87,6 +87,10 @@ describe('the composed server', { timeout: 120_000 }, () => {
       await assert.rejects(fixture.start(flags), { code }, JSON.stringify(flags));
     }
     await other.stop(never);
+    const memory = await fixture.start({ '--store': 'memory' });
+    for (const kind of ['memory', 'sqlite'])
+      await assert.rejects(fixture.start({ '--store': kind }), { code: 'STORE_LOCKED' });
+    await memory.stop(never);
     const again = await fixture.start();
     assert.equal(again.recovered, 0);
   });

@@ -3,6 +3,7 @@ import type { Logger } from '../../core/logger.ts';
 import { MemoryRolloutStore } from '../../store/memory/memory-rollout-store.ts';
 import type { RolloutStore } from '../../store/rollout-store.ts';
 import { SqliteRolloutStore } from '../../store/sqlite/sqlite-rollout-store.ts';
+import { holdFolder } from '../../store/sqlite/store-folder.ts';
 import type { AppPorts } from '../ports.ts';
 
 export async function openStore(
@@ -15,7 +16,11 @@ export async function openStore(
   },
 ): Promise<RolloutStore> {
   const { clock, locks } = parts.ports;
-  if (config.store.kind === 'memory') return new MemoryRolloutStore(() => clock.now());
+  if (config.store.kind === 'memory') {
+    // Its archive and its trials are in the folder all the same: one server per folder.
+    const lock = await holdFolder(config.dataDir, locks);
+    return new MemoryRolloutStore(() => clock.now(), { onClose: () => lock.release() });
+  }
   const { logger, signal, onCommit } = parts;
   return await SqliteRolloutStore.open(config.dataDir, { clock, logger, locks, signal, onCommit });
 }

@@ -25,11 +25,13 @@ export class MemoryRolloutStore implements RolloutStore {
   readonly #receipts = new Map<string, CancelReceipt[]>();
   readonly #deliveries: MemoryDeliveries;
   readonly #events = new MemoryEvents();
+  readonly #onClose: () => void;
   #isClosed = false;
 
   /** `now` stamps deliveries: `clock.now`. */
-  constructor(now: () => Date) {
+  constructor(now: () => Date, { onClose = () => undefined }: { readonly onClose?: () => void } = {}) {
     this.#deliveries = new MemoryDeliveries(now);
+    this.#onClose = onClose;
   }
 
   async accept(rollout: NewRollout): Promise<AcceptAnswer> {
@@ -189,6 +191,7 @@ export class MemoryRolloutStore implements RolloutStore {
   }
 
   close(): Promise<void> {
+    if (!this.#isClosed) this.#onClose();
     this.#isClosed = true;
     return Promise.resolve();
   }
