@@ -160,7 +160,8 @@ export async function settleOutput(
 
 /** Kills the command with all it started, then the program of the host that carries it. */
 export async function killCommand(running: SandboxCommand, scan: HostScan): Promise<void> {
-  const pid = await running.hostPid();
+  // What is only beginning dies with the program that begins it: nobody waits for it to be known.
+  const pid = running.starter?.() ?? (await running.hostPid());
   if (pid !== null) await killProcessTree(pid, { scan, deadlineMs: killMs });
   running.release();
   running.child.unref();

@@ -26,7 +26,7 @@ export function runningShell(
       if (pid !== null) await killProcessTree(pid, { scan, deadlineMs: killMs });
     },
     kill: async () => {
-      const shell = await running.hostPid();
+      const shell = running.starter?.() ?? (await running.hostPid());
       if (shell !== null) await killProcessTree(shell, { scan, deadlineMs: killMs });
       running.release();
     },

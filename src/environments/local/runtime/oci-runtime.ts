@@ -151,6 +151,10 @@ export class OciRuntime implements SandboxRuntime {
     });
     return {
       ...streamsOf(child),
+      starter: () => {
+        pid ??= readPid(pidFile);
+        return pid === null && !hasEnded ? (child.pid ?? null) : null;
+      },
       hostPid: async () => {
         const until = performance.now() + pidFileMs;
         while (pid === null && performance.now() < until) {

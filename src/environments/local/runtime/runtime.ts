@@ -16,6 +16,8 @@ export interface SandboxCommand {
   readonly status: Readable;
   /** Pid on the host of the command itself; null when it never began. Waits for a command that is just beginning. */
   hostPid(): Promise<number | null>;
+  /** The program of the host that is putting the command in, of which it will be a child; null once the command itself is known, or nothing runs. */
+  starter?(): number | null;
   /** Resolves when the command's own process has ended, or never began. Never rejects. */
   ended(): Promise<void>;
   /** Ends the program of the host that carries the command, which is dead or shall be. Idempotent. */
@@ -41,6 +43,8 @@ export interface RuntimeAbilities {
   /** Every process has a tracer by which it is found. */
   readonly tracer: boolean;
   readonly users: boolean;
+  /** Shows folders of the host that cannot be written to. */
+  readonly layers: boolean;
   readonly diskQuota: boolean;
   /** The files can still be read when no process of the sandbox is left. */
   readonly rootOutlivesInit: boolean;
