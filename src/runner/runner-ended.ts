@@ -45,12 +45,12 @@ export function describeExit(code: number | null, signal: NodeJS.Signals | null,
   );
   const words = lastWords(said);
   if (foreign === 'SIGKILL')
-    return new RunnerEnded('killed', `was killed from outside, or for lack of memory`, words);
+    return new RunnerEnded('killed', 'was killed from outside, or for lack of memory', words);
   if (foreign !== undefined)
     return new RunnerEnded('killed', `was ended from outside (${foreign})`, words);
   const how =
     signal === null ? `ended its process with exit code ${code ?? 0}` : `crashed (${signal})`;
-  return new RunnerEnded('exited', words === '' ? how : `${how}: ${words}`, words);
+  return new RunnerEnded('exited', how, words);
 }
 
 const lastLines = 3;

@@ -57,3 +57,28 @@ export interface RunnerRefusal {
   readonly code: string;
   readonly message: string;
 }
+
+/** What was thrown. `kind`: by the user's code, or of an answer that is not what it may be. */
+export const runnerFailureSchema = z.object({
+  kind: z.enum(['thrown', 'answer']),
+  category: z.enum(['timeout', 'validation_error', 'agent_error']),
+  /** Name of its class. */
+  type: z.string(),
+  message: z.string(),
+});
+export type RunnerFailure = z.infer<typeof runnerFailureSchema>;
+
+/** How an order ended: every role's report. */
+export function runnerReportSchema<Value>(value: z.ZodType<Value>) {
+  return z.object({
+    /** By the runner's own clock, from taking the order to having the answer. */
+    elapsedMs: z.number(),
+    /** It had been told to stop by then: whatever the answer is, it comes too late. */
+    wasCancelled: z.boolean(),
+    /** Nothing of this order is still at work in the process: it can take another rollout's. */
+    isIdle: z.boolean(),
+    failure: runnerFailureSchema.nullable(),
+    /** null where there is a failure, and where there is no answer. */
+    value: value.nullable(),
+  });
+}
