@@ -12,6 +12,7 @@ import { documentText } from './document-text.ts';
 import { folderName, idOfFolder } from './folder-name.ts';
 import { keepTree, type KeepProblem } from './keep-tree.ts';
 import { describeFile, filesBelow, locateBelow } from './kept-files.ts';
+import { syncFolder } from './sync-folder.ts';
 import type { ArchivedFile, ArchivedRollout, RolloutArchive } from './rollout-archive.ts';
 
 /** Shorter values are left alone: they occur in ordinary text, and replacing them would corrupt it. */
@@ -63,7 +64,15 @@ export class FileRolloutArchive implements RolloutArchive {
         ];
         return names.map((one) => ({ name: one, problem }));
       }
-      return await this.#fill(dir, rollout);
+      const problems = await this.#fill(dir, rollout);
+      try {
+        // The names too: whoever hears that everything is kept may remove where it came from.
+        await syncFolder(dir);
+        await syncFolder(this.#dir);
+        return problems;
+      } catch (error) {
+        return [...problems, { name: '.', problem: messageOf(error) }];
+      }
     });
   }
 
@@ -86,8 +95,10 @@ export class FileRolloutArchive implements RolloutArchive {
         const draft = path.join(dir, newDraft());
         try {
           problems.push(...(await keepTree({ name, from, to: draft }, spellings)));
-          await mkdir(path.dirname(path.join(dir, name)), { recursive: true });
+          const above = path.dirname(path.join(dir, name));
+          await mkdir(above, { recursive: true });
           await replace(draft, path.join(dir, name));
+          for (let at = above; at !== dir; at = path.dirname(at)) await syncFolder(at);
         } finally {
           await rm(draft, { recursive: true, force: true });
         }

@@ -21,6 +21,8 @@ export async function redactingCopy(
   // One character per byte: what is no UTF-8 survives, and a secret is found beside it.
   const wanted = spellings.map((secret) => Buffer.from(secret, 'utf8').toString('latin1'));
   await copy(source, target, wanted);
+  // Its source may be removed next.
+  await target.datasync();
 }
 
 async function copy(source: FileHandle, target: FileHandle, wanted: readonly string[]) {

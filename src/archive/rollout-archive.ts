@@ -23,7 +23,7 @@ export interface ArchivedFile {
 }
 
 export interface RolloutArchive {
-  /** Answers the names that could not be kept, with why. Called again with more documents, it adds and replaces. */
+  /** Answers the names that could not be kept, with why; all else is on disk by then. Called again with more documents, it adds and replaces. */
   save(
     rollout: ArchivedRollout,
   ): Promise<readonly { readonly name: string; readonly problem: string }[]>;

@@ -37,20 +37,24 @@ export function rolloutFacts(
   };
 }
 
-/** Never rejects: what cannot be kept is logged. */
+/** Whether everything is kept. Never rejects: what cannot be kept is logged. */
 export async function archiveRollout(
   facts: RolloutFacts,
   kept: { readonly files: readonly KeptFile[]; readonly secrets: readonly string[] },
   { archive, logger }: Pick<SchedulerParts, 'archive' | 'logger'>,
-): Promise<void> {
+): Promise<boolean> {
   const { rolloutId } = facts;
   try {
     const { documents, warnings } = rolloutDocuments(facts);
     for (const warning of warnings) logger.log('warn', warning, { rolloutId });
-    for (const { name, problem } of await archive.save({ rolloutId, documents, ...kept }))
+    const problems = await archive.save({ rolloutId, documents, ...kept });
+    for (const { name, problem } of problems)
       logger.log('warn', 'something was not archived', { rolloutId, name, problem });
+    const isRefused = facts.result.trajectory !== null && !('trajectory.json' in documents);
+    return problems.length === 0 && !isRefused;
   } catch (error) {
     logger.log('warn', 'the archive failed', { rolloutId, error: messageOf(error) });
+    return false;
   }
 }
 

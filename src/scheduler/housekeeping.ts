@@ -2,7 +2,9 @@
 import { messageOf } from '../core/errors.ts';
 import type { SchedulerOptions, SchedulerParts } from './scheduler-parts.ts';
 
-type Parts = Pick<SchedulerParts, 'store' | 'archive' | 'clock' | 'logger'>;
+type Parts = Pick<SchedulerParts, 'store' | 'archive' | 'clock' | 'logger'> & {
+  readonly backend: Pick<SchedulerParts['backend'], 'forget'>;
+};
 
 /** Until `signal` fires. Never rejects. */
 export async function keepHouse(
@@ -18,7 +20,7 @@ export async function keepHouse(
 
 export async function tidy(
   retention: SchedulerOptions['retention'],
-  { store, archive, clock, logger }: Parts,
+  { store, archive, backend, clock, logger }: Parts,
 ): Promise<void> {
   try {
     const { rollouts, events, removedIds } = await store.prune(retention, clock.now());
@@ -27,6 +29,12 @@ export async function tidy(
       await archive.remove(rolloutId).catch((error: unknown) =>
         logger.log('warn', 'the archive of a forgotten rollout could not be removed', {
           ...{ rolloutId, error: messageOf(error) },
+        }),
+      );
+    if (removedIds.length > 0)
+      await backend.forget?.(removedIds).catch((error: unknown) =>
+        logger.log('warn', 'what trials of forgotten rollouts left could not be removed', {
+          ...{ rollouts: removedIds.length, error: messageOf(error) },
         }),
       );
     const trimmed = await archive.trim(retention.archiveBytes);

@@ -242,9 +242,9 @@ export class RolloutRun {
     const rollout = this.#rollout;
     await this.#closeRoute();
     this.#showProgress('saving the archive', 'archive');
-    await this.#archive(files);
+    const isComplete = await this.#archive(files);
     await this.#attempt('what it held on disk was not freed', async () => {
-      await rollout.execution?.release();
+      await rollout.execution?.release({ isComplete });
     });
   }
 
@@ -255,9 +255,9 @@ export class RolloutRun {
     );
   }
 
-  async #archive(files: readonly KeptFile[]): Promise<void> {
-    if (this.#facts === null) return;
-    await archiveRollout(this.#facts, { files, secrets: this.#secrets }, this.#core.parts);
+  async #archive(files: readonly KeptFile[]): Promise<boolean> {
+    if (this.#facts === null) return true;
+    return await archiveRollout(this.#facts, { files, secrets: this.#secrets }, this.#core.parts);
   }
 
   #setFacts(outcome: RolloutOutcome, result: ExecutionResult | null): void {

@@ -22,6 +22,9 @@ async function bench() {
       return [];
     },
   } as unknown as RolloutArchive;
+  const backend = {
+    forget: async (ids: readonly string[]) => void done.push(`forget ${ids.join()}`),
+  };
   for (const id of ['old', 'live']) {
     const at = { acceptedAt: clock.now() };
     await store.accept({ ...{ id, tenant: 'a', request: '{}', digest: id }, ...at });
@@ -30,17 +33,17 @@ async function bench() {
     ...{ id: 'old', from: ['queued'] },
     set: { state: 'cancelled', endedAt: clock.now() },
   });
-  return { clock, store, done, logged, parts: { clock, store, archive, logger } };
+  return { clock, store, done, logged, parts: { clock, store, archive, backend, logger } };
 }
 
 describe('housekeeping', () => {
-  it('removes what ended long ago from the store and the archive, and nothing that lives', async () => {
+  it('removes what ended long ago from the store, the archive and the backend, and nothing that lives', async () => {
     const { clock, store, done, parts } = await bench();
     await tidy(retention, parts);
     assert.deepEqual(done, ['trim 5000']);
     clock.advance(60_001);
     await tidy(retention, parts);
-    assert.deepEqual(done, ['trim 5000', 'remove old', 'trim 5000']);
+    assert.deepEqual(done, ['trim 5000', 'remove old', 'forget old', 'trim 5000']);
     assert.equal(await store.rollout('old'), null);
     assert.notEqual(await store.rollout('live'), null);
   });
@@ -57,11 +60,20 @@ describe('housekeeping', () => {
     parts.archive.remove = (id) => (id === 'old' ? Promise.reject(new Error('busy')) : remove(id));
     clock.advance(60_001);
     await tidy(retention, parts);
-    assert.deepEqual(done, ['remove next', 'trim 5000']);
+    assert.deepEqual(done, ['remove next', 'forget old,next', 'trim 5000']);
     assert.deepEqual(logged, [
       'warn: the archive of a forgotten rollout could not be removed',
       'info: what is older or more than is kept was removed',
     ]);
+  });
+
+  it('trims the archive also when a backend cannot forget', async () => {
+    const { clock, done, logged, parts } = await bench();
+    parts.backend.forget = () => Promise.reject(new Error('busy'));
+    clock.advance(60_001);
+    await tidy(retention, parts);
+    assert.deepEqual(done, ['remove old', 'trim 5000']);
+    assert.match(logged[0] ?? '', /^warn: what trials of forgotten rollouts left/);
   });
 
   it('goes on after a failure, until it is stopped', async () => {

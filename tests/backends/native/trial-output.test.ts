@@ -35,7 +35,7 @@ describe('what a trial leaves', () => {
     await put('steps/one/agent', 'steps/two/agent');
     const { trajectory, problems } = await trialOutput(dir);
     assert.equal(trajectory, null);
-    assert.match(problems.join(), /2 trajectories/);
+    assert.match(problems.join(), /steps\/one.*steps\/two.*several/);
   });
 
   it('keeps a trajectory that is too long to be read as the agent wrote it', async () => {
@@ -51,7 +51,53 @@ describe('what a trial leaves', () => {
     await put('outside');
     await mkdir(path.join(dir, 'agent'));
     await symlink('../outside/trajectory.json', path.join(dir, 'agent', 'trajectory.json'));
-    assert.equal((await trialOutput(dir)).trajectory, null);
+    const { trajectory, problems } = await trialOutput(dir);
+    assert.equal(trajectory, null);
+    assert.match(problems.join(), /agent\/trajectory\.json: it is no regular file/);
+  });
+
+  it('is no trajectory that is wrong or no JSON, and what is wrong is named', async () => {
+    const rows: readonly (readonly [string, RegExp])[] = [
+      ['{', /agent\/trajectory\.json: .*JSON/],
+      ['{"steps": 1}', /agent\/trajectory\.json: trajectory\..* \(and \d+ more\)/],
+      [document.replace('"steps"', '"mine":1,"steps"'), /trajectory\.mine/],
+    ];
+    for (const [text, wrong] of rows) {
+      await put('agent');
+      await writeFile(path.join(dir, 'agent', 'trajectory.json'), text);
+      const { trajectory, problems } = await trialOutput(dir);
+      assert.equal(trajectory, null);
+      assert.match(problems.join(), wrong);
+    }
+  });
+
+  it('is a trajectory as it stands in its file, numbers in texts and nulls included', async () => {
+    await put('agent');
+    const text = '{"steps":[{"message":"x","source":"user","step_id":"1"}],"notes":null,';
+    await writeFile(
+      path.join(dir, 'agent', 'trajectory.json'),
+      `${text}"agent":{"version":"1","name":"a"}}`,
+    );
+    const { trajectory } = await trialOutput(dir);
+    assert.equal(JSON.stringify(trajectory), `${text}"agent":{"version":"1","name":"a"}}`);
+  });
+
+  it('has the artifacts of each step apart from its logs', async () => {
+    for (const step of ['one', 'two'])
+      for (const name of ['agent', 'artifacts', 'verifier'])
+        await mkdir(path.join(dir, 'steps', step, name), { recursive: true });
+    await symlink('/etc', path.join(dir, 'steps', 'linked'));
+    await symlink('/etc', path.join(dir, 'steps', 'two', 'link'));
+    await mkdir(path.join(dir, 'artifacts'));
+    const { files } = await trialOutput(dir);
+    assert.deepEqual(
+      files.map(({ name }) => name),
+      [
+        ...['artifacts', 'artifacts/steps/one', 'artifacts/steps/two'],
+        ...['logs/steps/one/agent', 'logs/steps/one/verifier', 'logs/steps/two/agent'],
+        ...['logs/steps/two/link', 'logs/steps/two/verifier'],
+      ],
+    );
   });
 
   it('goes to the archive as artifacts and logs; what a trial ran with does not', async () => {
