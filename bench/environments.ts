@@ -66,6 +66,7 @@ function environment(kind: keyof typeof providers): Environment {
     laterNetworks: [],
     hostEndpoint: null,
     extraCaBundle: null,
+    layers: [],
   });
 }
 

@@ -51,7 +51,7 @@ async function startSandbox(kind: 'local' | 'docker', scope: Scope): Promise<Env
     ...{ forceBuild: false, workdir: null, env: {} },
     limits: { cpus: null, memoryMb: null, storageMb: null, pids: null },
     network: { mode: 'no-network' },
-    ...{ laterNetworks: [], hostEndpoint: null, extraCaBundle: null },
+    ...{ laterNetworks: [], hostEndpoint: null, extraCaBundle: null, layers: [] },
   });
   scope.defer(async () => {
     await made.destroy();

@@ -28,6 +28,8 @@ export interface EnvironmentCapabilities {
   readonly dynamicNetworkPolicy: boolean;
   /** Exactly one address of the host, and nothing else of it. */
   readonly hostEndpoint: boolean;
+  /** Folders of the host that a sandbox sees and cannot change. */
+  readonly layers: boolean;
   /** Images from a Dockerfile. */
   readonly build: boolean;
   readonly windows: boolean;
@@ -71,6 +73,14 @@ export interface HostEndpoint {
   readonly port: number;
 }
 
+/** A folder of the host at a place of its own in the sandbox, for every process there to read and none to write. */
+export interface EnvironmentLayer {
+  /** Absolute; stays as it is while the sandbox lives. */
+  readonly hostDir: string;
+  /** Absolute, in its plain form; what the image has there is hidden. Neither the root nor a place inside another layer. */
+  readonly at: string;
+}
+
 export interface SandboxLabels {
   readonly storeId: string;
   readonly runId: string;
@@ -97,6 +107,8 @@ export interface EnvironmentSpec {
   readonly hostEndpoint: HostEndpoint | null;
   /** Host file with extra CA certificates (PEM), brought into the sandbox and named by the usual variables; null = none. */
   readonly extraCaBundle: string | null;
+  /** CAPABILITY_UNSUPPORTED where the environment has none. */
+  readonly layers: readonly EnvironmentLayer[];
 }
 
 export interface StartReport {

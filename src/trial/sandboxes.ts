@@ -3,9 +3,11 @@ import { isRolloutError, messageOf } from '../core/errors.ts';
 import type {
   DestroyReceipt,
   Environment,
+  EnvironmentLayer,
   EnvironmentProvider,
   HostEndpoint,
 } from '../environments/environment.ts';
+import { unsupported } from './capability-checks.ts';
 import type { SandboxPlan } from './sandbox-plan.ts';
 import { sandboxName } from './trial-name.ts';
 
@@ -17,6 +19,7 @@ export interface SandboxesOptions {
   readonly trialName: string;
   readonly extraCaBundle: string | null;
   readonly hostEndpoint: HostEndpoint | null;
+  readonly layers?: readonly EnvironmentLayer[];
 }
 
 /** How long a sandbox may outlive its plan before anybody may remove it. */
@@ -38,9 +41,11 @@ export class Sandboxes {
     return this.#open;
   }
 
-  /** Makes the object; nothing is started. `lifetimeMs` may be Infinity. */
+  /** Makes the object; nothing is started. `lifetimeMs` may be Infinity. CAPABILITY_UNSUPPORTED for layers that the environment does not have. */
   make(plan: SandboxPlan, { part, forceBuild, lifetimeMs }: MakeOptions): Environment {
-    const { provider, clock, storeId, runId, trialName } = this.#options;
+    const { provider, clock, storeId, runId, trialName, layers = [] } = this.#options;
+    if (layers.length > 0 && !provider.capabilities.layers)
+      throw unsupported(provider, 'environment.type', { needs: 'folders of this machine' });
     const expiryMs = Number.isFinite(lifetimeMs) ? lifetimeMs + expiryMarginMs : unlimitedExpiryMs;
     const environment = provider.environment({
       name: sandboxName(trialName, part),
@@ -59,6 +64,7 @@ export class Sandboxes {
       laterNetworks: plan.laterNetworks,
       hostEndpoint: this.#options.hostEndpoint,
       extraCaBundle: this.#options.extraCaBundle,
+      layers,
     });
     this.#open.push(environment);
     return environment;

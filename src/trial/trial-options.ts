@@ -1,7 +1,11 @@
-import type { AgentOptions, AgentResolver } from '../agents/agent.ts';
+import type { AgentFactory, AgentOptions, AgentResolver } from '../agents/agent.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { EnvironmentProvider, HostEndpoint } from '../environments/environment.ts';
+import type {
+  EnvironmentLayer,
+  EnvironmentProvider,
+  HostEndpoint,
+} from '../environments/environment.ts';
 import type { Task } from '../tasks/task.ts';
 import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { SkillLock, TaskLock } from '../wire/harbor/trial-lock.ts';
@@ -38,6 +42,10 @@ export interface TrialRequest {
   load(signal: AbortSignal): Promise<TrialInputs>;
   /** When the trial was queued; the time until `run` is queue time. */
   readonly queuedAt?: Date;
+  /** An agent that no registry knows; else the one that `config` names. */
+  readonly agent?: AgentFactory;
+  /** What every sandbox of the trial sees of this host. CAPABILITY_UNSUPPORTED where the environment has no layers. */
+  readonly layers?: readonly EnvironmentLayer[];
 }
 
 /** Limits of ours on waits that a task does not limit, in milliseconds. */

@@ -27,7 +27,15 @@ if (reason === null) {
         'pidsLimit',
         'diskQuota',
       ],
-      ...['users', 'noNetwork', 'allowlist', 'dynamicNetworkPolicy', 'hostEndpoint', 'image.user'],
+      ...[
+        'users',
+        'noNetwork',
+        'allowlist',
+        'dynamicNetworkPolicy',
+        'hostEndpoint',
+        'image.user',
+        'layers',
+      ],
       // Whoever runs Slipway is whom the processes are.
       ...['isolation.capabilities', 'isolation.host-processes', 'isolation.siblings'],
       // Paths are rewritten to paths of the host, with the same bound: whether the last file still fits depends on the state folder.

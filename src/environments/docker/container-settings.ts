@@ -35,6 +35,9 @@ export function containerSettings(request: ContainerRequest): Record<string, unk
     HostConfig: {
       Init: true,
       NetworkMode: request.networkMode,
+      Mounts: spec.layers.map(({ hostDir, at }) => ({
+        ...{ Type: 'bind', Source: hostDir, Target: at, ReadOnly: true },
+      })),
       ...(request.isSecluded
         ? { Dns: [noNameServer], DnsOptions: noNameOptions, DnsSearch: ['.'] }
         : {}),

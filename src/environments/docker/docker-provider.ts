@@ -95,6 +95,7 @@ export class DockerProvider implements EnvironmentProvider {
           dynamicNetworkPolicy: hasGateway,
           hostEndpoint: hasGateway,
           build: true,
+          layers: true,
           windows: false,
         },
         parts: {

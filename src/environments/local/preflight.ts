@@ -80,6 +80,7 @@ function capabilitiesOf(
     dynamicNetworkPolicy: hasForwarder && found.hasUserNetwork,
     hostEndpoint: hasForwarder,
     build: found.canBuild,
+    layers: runtime.abilities.layers,
     windows: false,
   };
 }

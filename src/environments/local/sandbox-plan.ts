@@ -78,6 +78,7 @@ export function ociSandbox(input: SandboxInput, machine: Machine): OciSandbox {
     cgroupPath: machine.cgroups?.runtimePath(spec.name) ?? null,
     network: input.network,
     hasCgroupNamespace: machine.cgroups?.version === 2,
+    layers: spec.layers,
     files: [
       ...(['hosts', 'hostname', 'resolv.conf'] as const).map((name): FileMount => ({
         from: path.join(folder.etc, name),

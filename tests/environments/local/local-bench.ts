@@ -74,6 +74,7 @@ export class LocalBench implements Disposable {
       laterNetworks: [],
       hostEndpoint: null,
       extraCaBundle: null,
+      layers: [],
       ...overrides,
     };
   }

@@ -22,6 +22,7 @@ export function environmentSpec(
     laterNetworks: [],
     hostEndpoint: null,
     extraCaBundle: null,
+    layers: [],
     ...overrides,
   };
 }

@@ -16,6 +16,8 @@ export class FakeFiles extends InMemoryFs {
   readonly #owners = new Map<string, Owner>();
   readonly #pipes = new Set<string>();
   isFull = false;
+  /** Folders that nobody may change. */
+  readonly #sealed: string[] = [];
 
   constructor() {
     super({}, { maxTotalBytes });
@@ -33,7 +35,12 @@ export class FakeFiles extends InMemoryFs {
     }
     for (const [path, owner] of this.#owners) copy.#owners.set(path, owner);
     for (const path of this.#pipes) copy.#pipes.add(path);
+    for (const folder of this.#sealed) copy.seal(folder);
     return copy;
+  }
+
+  seal(folder: string): void {
+    this.#sealed.push(folder);
   }
 
   owner(path: string): Owner {
@@ -55,15 +62,18 @@ export class FakeFiles extends InMemoryFs {
 
   override async writeFile(...args: Parameters<InMemoryFs['writeFile']>): Promise<void> {
     this.#refuseWhenFull(args[0]);
+    this.#refuseWhenSealed(args[0]);
     await super.writeFile(...args);
   }
 
   override async appendFile(...args: Parameters<InMemoryFs['appendFile']>): Promise<void> {
     this.#refuseWhenFull(args[0]);
+    this.#refuseWhenSealed(args[0]);
     await super.appendFile(...args);
   }
 
   override async rm(...args: Parameters<InMemoryFs['rm']>): Promise<void> {
+    this.#refuseWhenSealed(args[0]);
     await super.rm(...args);
     this.#pipes.delete(args[0]);
     this.#owners.delete(args[0]);
@@ -83,6 +93,13 @@ export class FakeFiles extends InMemoryFs {
   ): Promise<Awaited<ReturnType<InMemoryFs['readFileBytes']>>> {
     if (path === uuidFile) super.writeFileSync(path, `${randomUUID()}\n`);
     return await super.readFileBytes(path);
+  }
+
+  #refuseWhenSealed(path: string): void {
+    if (this.#sealed.some((folder) => path === folder || path.startsWith(`${folder}/`)))
+      throw Object.assign(new Error(`EROFS: read-only file system, write '${path}'`), {
+        code: 'EROFS',
+      });
   }
 
   #refuseWhenFull(path: string): void {

@@ -45,6 +45,7 @@ const declared: EnvironmentCapabilities = {
   dynamicNetworkPolicy: true,
   hostEndpoint: true,
   build: true,
+  layers: true,
   windows: false,
 };
 

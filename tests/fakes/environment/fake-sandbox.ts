@@ -12,6 +12,7 @@ import type { FakeFiles } from './fake-files.ts';
 import type { FakeImage } from './fake-image.ts';
 import { FakeNetwork } from './fake-network.ts';
 import { runShell } from './fake-shell.ts';
+import { uploadDir } from './fake-transfers.ts';
 import { ProcessTable, type FakeProcess } from './process-table.ts';
 import { findUser } from './users.ts';
 
@@ -48,7 +49,11 @@ export class FakeSandbox {
 
   /** What has to be true before the first command: workdir, certificates, the image's entrypoint running. */
   async boot(): Promise<void> {
-    const { workdir, extraCaBundle } = this.spec;
+    const { workdir, extraCaBundle, layers } = this.spec;
+    for (const { hostDir, at } of layers) {
+      await uploadDir(this.files, hostDir, at);
+      this.files.seal(at);
+    }
     if (workdir !== null) await this.files.mkdir(workdir, { recursive: true });
     if (extraCaBundle !== null) {
       await this.files.mkdir(dirname(caFile), { recursive: true });

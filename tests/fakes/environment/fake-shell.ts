@@ -78,7 +78,7 @@ export async function runShell(
 /** What a shell prints when its files refuse a redirection; just-bash lets the error out instead. */
 function refusedByFiles(error: unknown): Pick<ExecResult, 'exitCode' | 'stdout' | 'stderr'> {
   const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'EACCES' && code !== 'ENOSPC') throw error;
+  if (code !== 'EACCES' && code !== 'ENOSPC' && code !== 'EROFS') throw error;
   return { exitCode: 1, stdout: '', stderr: `bash: ${messageOf(error)}\n` };
 }
 

@@ -222,6 +222,7 @@ export class ComposeBoot implements SandboxBoot {
       env: { ...(this.#caBundle() === null ? {} : caVariables), ...this.#spec.env },
       sharedEnv: this.#network?.variables(namesOf(this.#model)) ?? {},
       workdir: this.#spec.workdir,
+      layers: this.#spec.layers,
       limits: {
         ...limits,
         cpus:

@@ -4,7 +4,7 @@
  * escaped here.
  */
 import { z } from 'zod';
-import type { ResourceLimits } from '../../environment.ts';
+import type { EnvironmentLayer, ResourceLimits } from '../../environment.ts';
 import { noNameOptions, noNameServer } from '../container-settings.ts';
 
 const build = z.looseObject({
@@ -24,6 +24,7 @@ const service = z.looseObject({
     .record(z.string(), z.looseObject({ aliases: z.array(z.string()).optional() }).nullable())
     .nullish(),
   network_mode: z.string().optional(),
+  volumes: z.array(z.unknown()).nullish(),
 });
 
 export const composeModel = z.looseObject({
@@ -50,6 +51,8 @@ export interface SandboxOverlay {
   readonly sharedEnv: Readonly<Record<string, string>>;
   readonly workdir: string | null;
   readonly limits: ResourceLimits;
+  /** For `main`. */
+  readonly layers: readonly EnvironmentLayer[];
   /** The sandbox's own network, on which then all services are and nothing else; null = the networks of the task. */
   readonly network: string | null;
   /** Never public: only names of services are resolved. */
@@ -97,6 +100,9 @@ function overlaid(
     labels: { ...one.labels, ...escaped(overlay.labels) },
     environment,
     ...(isMain ? mainSettings(overlay) : {}),
+    ...(isMain && overlay.layers.length > 0
+      ? { volumes: [...(one.volumes ?? []), ...overlay.layers.map(layerVolume)] }
+      : {}),
     ...(overlay.network === null ? {} : isolated(name, one, overlay)),
   };
 }
@@ -110,6 +116,10 @@ function mainSettings(overlay: SandboxOverlay): Record<string, unknown> {
     ...(memoryMb === null ? {} : { mem_limit: `${memoryMb}m`, memswap_limit: `${memoryMb}m` }),
     ...(pids === null ? {} : { pids_limit: pids }),
   };
+}
+
+function layerVolume({ hostDir, at }: EnvironmentLayer): Record<string, unknown> {
+  return { type: 'bind', source: escape(hostDir), target: escape(at), read_only: true };
 }
 
 /** The service on the sandbox's network only, under the names that it had on its own networks. */

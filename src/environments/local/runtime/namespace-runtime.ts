@@ -41,6 +41,7 @@ export class NamespaceRuntime implements SandboxRuntime {
       ownRoot: true,
       tracer: false,
       users: false,
+      layers: true,
       // Only root can mount a limited disk, and a root that is mounted outside outlives the sandbox's processes.
       diskQuota: options.isRoot,
       rootOutlivesInit: options.isRoot,
@@ -55,6 +56,7 @@ export class NamespaceRuntime implements SandboxRuntime {
     // The layers' removals are marked for root or for users, and only the same side can read them.
     if (this.#isRoot) await mountRoot(plan, signal);
     const files = sandbox.files.flatMap((file) => [file.from, file.to]);
+    const layers = sandbox.layers.flatMap((layer) => [layer.hostDir, layer.at]);
     using document = new ProcessDocument(folder.dir, variablesScript(sandbox.init.env));
     const log = openSync(folder.initLog, 'a', 0o600);
     const child = spawn(
@@ -74,6 +76,7 @@ export class NamespaceRuntime implements SandboxRuntime {
         ...['sh', '-c', namespaceScript, 'slipway', folder.rootfs],
         this.#isRoot ? '' : overlayOptions(folder, image, ['userxattr', ...volatileOption()]),
         ...[sandbox.hostname, sandbox.init.cwd, String(sandbox.files.length), ...files],
+        ...[String(sandbox.layers.length), ...layers],
         ...sandbox.init.args,
       ],
       {

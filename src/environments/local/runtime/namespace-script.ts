@@ -3,7 +3,7 @@
  * refuses to mount over a link: a link in the image would lead to a place of the host.
  *
  * Arguments: root, overlay options (empty = the root is mounted already), hostname, working folder, number of files, a pair of
- * source and target for each, then the init with its arguments. Descriptor 4 holds the init's variables as a script; descriptor 3 gets
+ * source and target for each, the same of folders that cannot be written to, then the init with its arguments. Descriptor 4 holds the init's variables as a script; descriptor 3 gets
  * `ready` when everything stands.
  */
 export const namespaceScript = `
@@ -28,6 +28,16 @@ ln -s fd/0 "$root/dev/stdin"; ln -s fd/1 "$root/dev/stdout"; ln -s fd/2 "$root/d
 while [ "$count" -gt 0 ]; do
   target=$root$2; folder "\${target%/*}"; rm -f "$target"; : >"$target"
   mount --bind "$1" "$target"; count=$((count - 1)); shift 2
+done
+count=$1; shift
+while [ "$count" -gt 0 ]; do
+  target=$root; rest=\${2#/}
+  while [ -n "$rest" ]; do
+    target=$target/\${rest%%/*}; folder "$target"
+    case $rest in */*) rest=\${rest#*/} ;; *) rest= ;; esac
+  done
+  mount --bind "$1" "$target"; mount -o remount,bind,ro,nosuid,nodev "$target"
+  count=$((count - 1)); shift 2
 done
 ip link set lo up 2>/dev/null || :
 cd "$root"

@@ -1,9 +1,10 @@
 /** The OCI runtime document of a sandbox: what runc and crun read to build it. */
-import type { ResourceLimits } from '../../environment.ts';
+import type { EnvironmentLayer, ResourceLimits } from '../../environment.ts';
 import type { ImageUser } from '../image-user.ts';
 import { capabilities } from './capabilities.ts';
 import {
   fileMount,
+  layerMount,
   maskedPaths,
   readonlyPaths,
   systemMounts,
@@ -31,6 +32,7 @@ export interface OciSandbox {
   readonly network: 'own' | 'host';
   readonly hasCgroupNamespace: boolean;
   readonly files: readonly FileMount[];
+  readonly layers: readonly EnvironmentLayer[];
 }
 
 const cpuPeriodUs = 100_000;
@@ -52,6 +54,7 @@ export function ociConfig(sandbox: OciSandbox): object {
     mounts: [
       ...systemMounts({ hasCgroupMount: sandbox.cgroupPath !== null }),
       ...sandbox.files.map(fileMount),
+      ...sandbox.layers.map(layerMount),
     ],
     linux: {
       namespaces,

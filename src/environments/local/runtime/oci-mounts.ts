@@ -1,3 +1,5 @@
+import type { EnvironmentLayer } from '../../environment.ts';
+
 /** What a sandbox sees besides its image: /proc, /dev, /sys as Docker gives them, and our files. */
 export interface OciMount {
   readonly destination: string;
@@ -39,6 +41,11 @@ export function systemMounts(options: { readonly hasCgroupMount: boolean }): rea
 export function fileMount(file: FileMount): OciMount {
   const access = file.isReadOnly ? 'ro' : 'rw';
   return mount('bind', file.to, ['bind', 'rprivate', 'nosuid', 'nodev', access], file.from);
+}
+
+/** Only the folder itself: what is mounted below it on the host is not shown. */
+export function layerMount({ hostDir, at }: EnvironmentLayer): OciMount {
+  return mount('bind', at, ['bind', 'rprivate', 'nosuid', 'nodev', 'ro'], hostDir);
 }
 
 export const maskedPaths = [

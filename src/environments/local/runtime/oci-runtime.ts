@@ -54,6 +54,7 @@ export class OciRuntime implements SandboxRuntime {
       ownRoot: true,
       tracer: false,
       users: true,
+      layers: true,
       diskQuota: true,
       rootOutlivesInit: true,
       givesPipes: options.name === 'runc',

@@ -54,6 +54,7 @@ export class ProcessRuntime implements SandboxRuntime {
     ownRoot: false,
     tracer: true,
     users: false,
+    layers: false,
     diskQuota: false,
     rootOutlivesInit: true,
     givesPipes: false,

@@ -8,6 +8,7 @@ import { interactiveCases } from './interactive.ts';
 import { inspectCases } from './inspect.ts';
 import { isolationCases } from './isolation.ts';
 import { killCases } from './kill.ts';
+import { layerCases } from './layers.ts';
 import { lifecycleCases } from './lifecycle.ts';
 import { limitCases } from './limits.ts';
 import { networkCases } from './network.ts';
@@ -27,6 +28,7 @@ export const environmentCases: readonly ConformanceCase[] = [
   ...isolationCases,
   ...networkCases,
   ...imageCases,
+  ...layerCases,
   ...lifecycleCases,
   ...composeCases,
 ];

@@ -11,6 +11,7 @@ const overlay: SandboxOverlay = {
   images: { main: 'slipway-build:1' },
   env: { MINE: 'costs $5', OVER: 'ours' },
   sharedEnv: { http_proxy: 'http://10.0.0.1:1' },
+  layers: [],
   workdir: '/app',
   limits: { cpus: 1.5, memoryMb: 256, storageMb: null, pids: 99 },
   network: null,
@@ -51,6 +52,14 @@ function overlaid(changes: Partial<SandboxOverlay> = {}): {
 }
 
 describe('compose overlay', () => {
+  test('main alone sees the layers, beside its own volumes', () => {
+    const { main, db } = overlaid({ layers: [{ hostDir: '/a$b', at: '/opt/x' }] }).services;
+    assert.deepEqual(main!['volumes'], [
+      { type: 'bind', source: '/a$$b', target: '/opt/x', read_only: true },
+    ]);
+    assert.equal(db!['volumes'], undefined);
+  });
+
   test('main gets our image, limits, init and folder, and loses what would collide', () => {
     const { main } = overlaid().services;
     assert.deepEqual(main, {

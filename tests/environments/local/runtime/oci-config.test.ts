@@ -40,6 +40,7 @@ function document(overrides: Partial<OciSandbox> = {}, uid = 0): Document {
     network: 'own',
     hasCgroupNamespace: false,
     files: [{ from: '/f', to: '/t', isReadOnly: true }],
+    layers: [],
     ...overrides,
   }) as Document;
 }
