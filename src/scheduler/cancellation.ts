@@ -7,11 +7,12 @@ import type { CancelDisposition, CancelSelector } from '../wire/rollout/cancel.t
 import type { CancelReceipt } from '../wire/rollout/receipt.ts';
 import { isTerminal } from '../wire/rollout/rollout-state.ts';
 import type { AbortReceipt } from '../backends/execution-backend.ts';
+import { ownDiagnostics } from './deliveries.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { cancelledOutcome } from './outcomes.ts';
 import type { Caller, RolloutService } from './rollout-service.ts';
 import { seeThrough } from './own-ends.ts';
-import type { SchedulerCore } from './scheduler-core.ts';
+import { backendName, type SchedulerCore } from './scheduler-core.ts';
 import { maySee } from './tenants.ts';
 
 export async function cancelRollouts(
@@ -160,7 +161,9 @@ async function writeReceipt(
     };
     written.resolve(receipt);
     const outcome = cancelledOutcome(phaseOf(rollout));
-    return { to: 'cancelled', by: 'controller', outcome, withdraw: true, receipt };
+    const diagnostics = ownDiagnostics(outcome, backendName(core));
+    rollout.diagnostics = diagnostics;
+    return { to: 'cancelled', by: 'controller', outcome, diagnostics, withdraw: true, receipt };
   });
   return isDone ? await written.promise : notFound(rollout.id, core);
 }

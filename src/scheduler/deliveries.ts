@@ -1,10 +1,12 @@
 /** The callbacks of a rollout as deliveries: pure. Completion goes before grader; a channel whose body is fixed gets no second one. */
 import { createHash } from 'node:crypto';
 import type { ExecutionResult } from '../backends/execution-backend.ts';
+import { errorRegistry } from '../core/error-registry.ts';
 import type { NewDelivery } from '../store/rollout-store.ts';
 import { completionBody, graderBody, type CallbackBody } from '../wire/rollout/callback-body.ts';
 import type { CallbackChannel, CallbackReport } from '../wire/rollout/callback-payloads.ts';
 import type { RolloutRequest } from '../wire/rollout/rollout-request.ts';
+import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import type { OwnFailure } from './outcomes.ts';
 
 export interface Addressee {
@@ -54,13 +56,30 @@ export function failureDeliveries(
   return terminalDeliveries(to, report, end.hasCompleted);
 }
 
-/** What an own failure says where no backend has said anything. */
+/** What an end says that its backend did not bring about, in the shape of the protocol. `backend`: as `/health` names it. */
 export function ownDiagnostics(
-  { cause, stage, errCategory }: OwnFailure,
+  { cause, stage, errCategory, trainable, retryable, verdict }: RolloutOutcome,
   backend: string,
 ): Readonly<Record<string, unknown>> | null {
-  return cause === 'INTERNAL' ? null : { backend, phase: stage, cause, category: errCategory };
+  if (cause === null || cause === 'INTERNAL') return null;
+  const isFromOutside = cause === 'CANCELLED' || cause === 'SERVER_STOPPING';
+  return {
+    backend,
+    phase: isFromOutside ? 'cancelled' : (phases[stage] ?? 'setup'),
+    harbor_exception_type: errorRegistry[cause].harborType,
+    category: errCategory,
+    timings_sec: {},
+    outcome: { stage, cause, trainable, retryable, verdict },
+  };
 }
+
+/** What is not among them had not begun. */
+const phases: Partial<Readonly<Record<RolloutOutcome['stage'], string>>> = {
+  environment: 'environment_setup',
+  'agent-setup': 'agent_setup',
+  agent: 'agent',
+  verifier: 'verification',
+};
 
 function terminalDeliveries(
   to: Addressee,

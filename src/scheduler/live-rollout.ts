@@ -41,6 +41,8 @@ export class LiveRollout {
   progress: RolloutProgress | null = null;
   /** null until it has ended. */
   outcome: RolloutOutcome | null = null;
+  /** What its end told of it, where its backend did not bring that about; null = nothing. */
+  diagnostics: Readonly<Record<string, unknown>> | null = null;
   /** Since when the store has had no space for a change of it. */
   diskSince: Date | null = null;
   /** Of the cancellation that ended it, or is ending it. */

@@ -6,7 +6,7 @@ import { failureDeliveries, ownDiagnostics } from './deliveries.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, queueTimeout, type OwnFailure } from './outcomes.ts';
 import type { Mover } from './rollout-state.ts';
-import { letGo, type SchedulerCore } from './scheduler-core.ts';
+import { backendName, letGo, type SchedulerCore } from './scheduler-core.ts';
 
 export interface OwnEnd {
   readonly by: Mover;
@@ -24,8 +24,8 @@ export async function endAsFailure(
   const stored = await ledger.patiently(rollout, () => parts.store.rollout(id));
   if (stored === null) throw new TypeError('the store does not know a live rollout');
   const request = rolloutRequestSchema.parse(JSON.parse(stored.request));
-  const diagnostics = ownDiagnostics(failure, parts.backend.kind);
   const outcome = failedOutcome(failure);
+  const diagnostics = ownDiagnostics(outcome, backendName(core));
   const isEnded = await ledger.advance(rollout, () =>
     isTerminal(rollout.state)
       ? null
@@ -39,6 +39,7 @@ export async function endAsFailure(
         },
   );
   if (!isEnded) return;
+  rollout.diagnostics = diagnostics;
   const facts = rolloutFacts({ id, request, outcome, version: options.version }, [
     { sample: null, diagnostics, trajectory: null },
   ]);

@@ -16,11 +16,12 @@ import {
   completionDelivery,
   endDeliveries,
   failureDeliveries,
+  ownDiagnostics,
   type Addressee,
 } from './deliveries.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, failureOf, outcomeOf } from './outcomes.ts';
-import type { SchedulerCore } from './scheduler-core.ts';
+import { backendName, type SchedulerCore } from './scheduler-core.ts';
 
 export class RolloutRun {
   readonly #core: SchedulerCore;
@@ -208,23 +209,25 @@ export class RolloutRun {
     await this.#closeRoute();
     await this.#attempt('a broken rollout was not ended', async () => {
       const outcome = failedOutcome(failure);
+      const told = this.#workflow?.diagnostics ?? null;
+      const diagnostics = ownDiagnostics(outcome, backendName(this.#core)) ?? told;
       const request = this.#request;
       await ledger.advance(rollout, () => ({
         to: 'failure',
         by: 'dispatcher',
         outcome,
-        diagnostics: this.#workflow?.diagnostics ?? null,
+        diagnostics,
         ...this.#fixed(),
         ...(request !== null && {
           deliveries: failureDeliveries(this.#addressee(request), {
             failure,
-            diagnostics: this.#workflow?.diagnostics ?? null,
+            diagnostics,
             hasCompleted: rollout.hasCompleted,
           }),
         }),
       }));
       pause.ended(rolloutId, failure.cause);
-      this.#setFacts(outcome, null);
+      this.#setFacts(outcome, { sample: null, diagnostics, trajectory: null });
     });
     await this.#clear([]);
   }
@@ -233,7 +236,9 @@ export class RolloutRun {
     const rollout = this.#rollout;
     await ending.catch(() => undefined);
     if (isTerminal(rollout.state) && rollout.outcome !== null)
-      this.#setFacts(rollout.outcome, null);
+      this.#setFacts(rollout.outcome, {
+        ...{ sample: null, diagnostics: rollout.diagnostics, trajectory: null },
+      });
     await this.#clear([]);
   }
 
@@ -260,11 +265,11 @@ export class RolloutRun {
     return await archiveRollout(this.#facts, { files, secrets: this.#secrets }, this.#core.parts);
   }
 
-  #setFacts(outcome: RolloutOutcome, result: ExecutionResult | null): void {
+  #setFacts(outcome: RolloutOutcome, result: Parameters<typeof rolloutFacts>[1][number]): void {
     const request = this.#request;
     if (request === null) return;
     const { version } = this.#core.options;
-    const results = [result, this.#workflow].filter((one) => one !== null);
+    const results = this.#workflow === null ? [result] : [result, this.#workflow];
     this.#facts = rolloutFacts({ id: this.#rollout.id, request, outcome, version }, results);
   }
 

@@ -30,6 +30,12 @@ export interface SchedulerCore {
   background(work: Promise<void>): void;
 }
 
+/** As `/health` names it. */
+export function backendName({ parts: { backend } }: SchedulerCore): string {
+  const { backend: name } = backend.health();
+  return typeof name === 'string' ? name : backend.kind;
+}
+
 /** Nobody works with it any more, as far as the caller is concerned. */
 export function letGo(rollout: LiveRollout, core: SchedulerCore): void {
   if (!rollout.letGo()) return;

@@ -6,7 +6,7 @@ import {
   ownDiagnostics,
   type Addressee,
 } from '../../src/scheduler/deliveries.ts';
-import { failureOf, queueTimeout } from '../../src/scheduler/outcomes.ts';
+import { failedOutcome, failureOf, queueTimeout } from '../../src/scheduler/outcomes.ts';
 import { success } from './scheduler-bench.ts';
 
 const to = (over: Partial<Addressee> = {}): Addressee => ({
@@ -62,6 +62,6 @@ describe('the callbacks of a rollout', () => {
   it('say nothing of a defect but that it was one', () => {
     const failure = failureOf(new TypeError('at /home/somebody/secret'), 'server');
     assert.equal(failure.errMessage, 'Internal server error');
-    assert.equal(ownDiagnostics(failure, 'null'), null);
+    assert.equal(ownDiagnostics(failedOutcome(failure), 'null'), null);
   });
 });

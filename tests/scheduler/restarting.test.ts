@@ -76,8 +76,12 @@ describe('a restart', () => {
       ],
     );
     assert.deepEqual(bench.callbacks.bodies('r1')[0]?.body['extra_fields'], {
-      ...{ backend: 'hand', phase: 'agent', cause: 'ROLLOUT_INTERRUPTED' },
-      category: 'agent_error',
+      ...{ backend: 'hand', phase: 'agent', category: 'agent_error', timings_sec: {} },
+      harbor_exception_type: 'RuntimeError',
+      outcome: {
+        ...{ stage: 'agent', cause: 'ROLLOUT_INTERRUPTED', verdict: null },
+        ...{ trainable: false, retryable: true },
+      },
     });
   });
 
