@@ -27,6 +27,7 @@ export async function composeApp(variables: HostVariables, cwd: string): Promise
   const locks = new FileLocks(clock);
   const git = new Git({ variables });
   return {
+    composition: { variables: { ...variables }, cwd },
     machine,
     version: await ownVersion(),
     clock,

@@ -1,5 +1,5 @@
 import type { AgentResolver } from '../agents/agent.ts';
-import type { Machine } from '../config/machine.ts';
+import type { HostVariables, Machine } from '../config/machine.ts';
 import type { Clock } from '../core/clock.ts';
 import type { LockPort } from '../core/lock.ts';
 import type { EngineOpener } from '../engines/engine.ts';
@@ -16,8 +16,16 @@ export type ProviderResolver = (
   settings: EnvironmentSettings,
 ) => Promise<EnvironmentProvider>;
 
+/** What these ports were composed of, as plain data: another thread makes its own of it. */
+export interface Composition {
+  readonly variables: HostVariables;
+  readonly cwd: string;
+}
+
 /** Everything that the operations of this folder use and do not make themselves; `compose` builds the real ones. */
 export interface AppPorts {
+  /** null = a part was put in the place of another: everything stays in this thread. */
+  readonly composition: Composition | null;
   readonly machine: Machine;
   /** Of this program. */
   readonly version: string;

@@ -45,6 +45,8 @@ export interface RunningServer {
   readonly backend: string;
   /** Rollouts of an earlier life that were taken up. */
   readonly recovered: number;
+  /** Resolves when a part has ended by itself without which no rollout can go on: the server is to be stopped, and started anew. */
+  readonly lost: Promise<Error>;
   /**
    * Refuses new rollouts, lets running ones go on for the configured time or until `hurry` fires, ends what is left, closes. Idempotent: later calls share
    * the first one's end.
@@ -76,6 +78,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { clock, machine, version } = ports;
   const { dataDir, listen: addresses } = config;
+  const lost = Promise.withResolvers<Error>();
   const sources = { variables: machine.variables, baseDir: config.baseDir };
   await using scope = new Scope();
 
@@ -104,7 +107,7 @@ export async function startServer(
   });
   scope.defer(() => telemetry.close(AbortSignal.timeout(lastWordsMs)));
   const opened = await openStore(config, {
-    ...{ ports, logger: log, signal },
+    ...{ ports, logger: log, signal, onLost: lost.resolve },
     onCommit: (commit) => telemetry.commit(commit),
   });
   scope.defer(() => opened.close());
@@ -142,7 +145,7 @@ export async function startServer(
     telemetry.callback(delivery.rolloutId, { channel, result, attempts });
   });
 
-  const backend = await makeBackend(config, { ports, logger: log });
+  const backend = await makeBackend(config, { ports, logger: log, onLost: lost.resolve });
   scope.defer(() => backend.close());
   await backend.start(signal);
   const scheduler = new RolloutScheduler(schedulerOptions(config, version), {
@@ -215,6 +218,7 @@ export async function startServer(
   };
   return {
     ...{ controlUrl, dataUrl, dataDir, recovered, reload },
+    lost: lost.promise,
     backend: backend.kind,
     stop: (hurry) => (ending ??= end(hurry)),
   };

@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { RolloutError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { BackendResolver, ExecutionBackend } from './execution-backend.ts';
+import type { PythonInterpreter } from '../runner/interpreter.ts';
 import type { NativePorts } from './native/native-ports.ts';
 
 /** What a backend is made from. */
@@ -17,6 +18,9 @@ export interface BackendParts {
   readonly baseDir: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** For users' code in Python, which is started with these variables. */
+  readonly interpreter: PythonInterpreter;
+  readonly variables: Readonly<Record<string, string | undefined>>;
   /** What trials are made with; opened only by a backend that runs trials. */
   readonly native: NativePorts;
 }
@@ -55,6 +59,9 @@ export const defaultMaxConcurrent: Readonly<Record<string, number>> = {
   local: 4,
   native: 8,
 };
+
+/** Those whose rollouts start programs of the host: doing so holds up a thread. */
+export const startsPrograms: ReadonlySet<string> = new Set(['native']);
 
 export const openBackend: BackendResolver<BackendParts> = async (name, parts) => {
   const make = backends.get(name);

@@ -12,6 +12,7 @@ export class ServerSignals implements Disposable {
   readonly #terminal: Terminal;
   readonly #stop = new AbortController();
   readonly #hurry = new AbortController();
+  readonly #stopped = Promise.withResolvers<null>();
   #reload: (() => Promise<void>) | null = null;
   readonly #onEnding = (name: NodeJS.Signals): void => this.#end(name);
   readonly #onHangUp = (): void => void this.#hangUp();
@@ -25,6 +26,11 @@ export class ServerSignals implements Disposable {
   /** Fires at the first signal. */
   get stop(): AbortSignal {
     return this.#stop.signal;
+  }
+
+  /** Resolves at the first signal. */
+  get stopped(): Promise<null> {
+    return this.#stopped.promise;
   }
 
   /** Fires at the second: nothing more is waited for. */
@@ -41,6 +47,7 @@ export class ServerSignals implements Disposable {
     if (!this.#stop.signal.aborted) {
       this.#terminal.err('stopping: running rollouts may finish; once more to end them\n');
       this.#stop.abort(reason);
+      this.#stopped.resolve(null);
     } else if (!this.#hurry.signal.aborted) {
       this.#terminal.err('ending what runs; once more to end at once\n');
       this.#hurry.abort(reason);

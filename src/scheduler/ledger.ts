@@ -4,7 +4,7 @@
  */
 import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
 import type { Clock } from '../core/clock.ts';
-import { messageOf } from '../core/errors.ts';
+import { isRolloutError, messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RolloutChange, RolloutStore } from '../store/rollout-store.ts';
 import type { CancelReceipt } from '../wire/rollout/receipt.ts';
@@ -112,7 +112,7 @@ export class Ledger {
     });
   }
 
-  /** Tries again until the store can; rejects only when waiting is given up. */
+  /** Tries again until the store can; rejects when waiting is given up, and with what no waiting mends. */
   async patiently<T>(rollout: LiveRollout, work: () => Promise<T>): Promise<T> {
     const { clock, logger, giveUp } = this.#parts;
     for (let ms = firstRetryMs; ; ms = Math.min(2 * ms, longestRetryMs)) {
@@ -122,6 +122,8 @@ export class Ledger {
         return value;
       } catch (error) {
         giveUp.throwIfAborted();
+        // A defect, or a store that is gone, is the same at every try.
+        if (!isRolloutError(error) || !error.retryable) throw error;
         if (rollout.diskSince === null)
           logger.log('error', 'the store cannot take a change: it is tried until it can', {
             rolloutId: rollout.id,

@@ -13,6 +13,8 @@ export async function openStore(
     readonly logger: Logger;
     readonly signal: AbortSignal;
     readonly onCommit: (commit: { readonly durationMs: number; readonly writes: number }) => void;
+    /** It cannot be written any more, and nobody closed it. */
+    readonly onLost: (reason: Error) => void;
   },
 ): Promise<RolloutStore> {
   const { clock, locks } = parts.ports;
@@ -21,6 +23,8 @@ export async function openStore(
     const lock = await holdFolder(config.dataDir, locks);
     return new MemoryRolloutStore(() => clock.now(), { onClose: () => lock.release() });
   }
-  const { logger, signal, onCommit } = parts;
-  return await SqliteRolloutStore.open(config.dataDir, { clock, logger, locks, signal, onCommit });
+  const { logger, signal, onCommit, onLost } = parts;
+  return await SqliteRolloutStore.open(config.dataDir, {
+    ...{ clock, logger, locks, signal, onCommit, onLost },
+  });
 }

@@ -41,10 +41,12 @@ export function addServeCommand(
               })
             : `slipway serve: ${controlUrl} (model calls at ${dataUrl}), backend ${backend}, data in ${dataDir}${recovered === 0 ? '' : `; taken up: ${recovered}`}`,
         );
-        if (!signals.stop.aborted)
-          await new Promise<void>((resolve) => {
-            signals.stop.addEventListener('abort', () => resolve(), { once: true });
-          });
+        const lost = await Promise.race([server.lost, signals.stopped]);
+        if (lost !== null) {
+          // Nothing that runs can finish.
+          await server.stop(AbortSignal.abort(lost));
+          throw lost;
+        }
       } finally {
         await server.stop(signals.hurry);
       }

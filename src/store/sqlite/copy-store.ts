@@ -5,7 +5,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { LockPort } from '../../core/lock.ts';
 import { RolloutError } from '../../core/errors.ts';
 import { schemaSteps, type SchemaStep } from './schema.ts';
-import { errorOf } from './store-fault.ts';
+import { errorOf } from '../../core/error-fault.ts';
 import { holdFolder, storeFile, syncFolder } from './store-folder.ts';
 import { workerFile } from './store-thread.ts';
 import type { ToolAnswer, ToolTask } from './tool-worker.ts';

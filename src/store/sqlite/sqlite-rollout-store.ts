@@ -29,6 +29,8 @@ export interface SqliteStoreParts {
   readonly signal: AbortSignal;
   /** An observer of transactions, for whoever counts them; it must not throw. */
   readonly onCommit?: (commit: CommitFigures) => void;
+  /** It cannot be written any more, and nobody closed it. */
+  readonly onLost?: (reason: Error) => void;
 }
 
 export interface SqliteStoreOptions {
@@ -71,7 +73,7 @@ export class SqliteRolloutStore implements RolloutStore {
   /** Makes the folder when it is missing. Rejects with STORE_LOCKED, STORE_TOO_NEW, DISK_FULL or STORE_FAILED. */
   static async open(
     folder: string,
-    { clock, logger, locks, signal, onCommit = () => undefined }: SqliteStoreParts,
+    { clock, logger, locks, signal, onCommit, onLost }: SqliteStoreParts,
     { maxSizeBytes, steps = schemaSteps }: SqliteStoreOptions = {},
   ): Promise<SqliteRolloutStore> {
     signal.throwIfAborted();
@@ -82,7 +84,8 @@ export class SqliteRolloutStore implements RolloutStore {
       const task = { file, steps, maxSizeBytes: maxSizeBytes ?? null };
       const { thread, copy } = await StoreThread.start(task, {
         signal,
-        onCommit,
+        onCommit: onCommit ?? (() => undefined),
+        onLost: onLost ?? (() => undefined),
         onEvents: () => {
           for (const listener of [...listeners]) listener();
         },

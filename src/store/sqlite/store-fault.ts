@@ -1,39 +1,35 @@
-import { isRolloutError, messageOf, RolloutError, type ErrorCode } from '../../core/errors.ts';
-
-/** A failure as it travels from the worker. */
-export interface StoreFault {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly remedy: string | null;
-}
+import { faultOf as plainFaultOf, type ErrorFault } from '../../core/error-fault.ts';
+import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB. */
 const damaged = new Set([11, 26]);
 /** SQLITE_FULL. */
 const full = 13;
-/** Codes of the file system that mean the same. */
+/** SQLITE_ERROR, _INTERNAL, _CONSTRAINT, _MISMATCH, _MISUSE, _RANGE: a statement of ours is wrong, and is as wrong when it is tried again. */
+const defects = new Set([1, 2, 19, 20, 21, 25]);
+/** Codes of the file system that mean the same as `full`. */
 const noSpace = new Set(['ENOSPC', 'EDQUOT']);
 
-export function faultOf(error: unknown): StoreFault {
-  if (isRolloutError(error))
-    return { code: error.code, message: error.message, remedy: error.remedy };
-  const { errcode, code } = error as { errcode?: unknown; code?: unknown };
-  const result = typeof errcode === 'number' ? errcode & 0xff : 0;
-  const message = `store: ${messageOf(error)}`;
-  if (result === full || (typeof code === 'string' && noSpace.has(code)))
-    return { code: 'DISK_FULL', message, remedy: 'Free disk space in the data folder.' };
-  return {
-    code: 'STORE_FAILED',
-    message,
-    remedy: damaged.has(result)
-      ? 'Stop the server and put a backup in the place of store.sqlite.'
-      : null,
-  };
+/** A failure as it travels from the worker. Retryable: what keeps the file from being written is outside of us. */
+export function faultOf(error: unknown): ErrorFault {
+  return plainFaultOf(isRolloutError(error) ? error : storeError(error));
 }
 
-export function errorOf({ code, message, remedy }: StoreFault): RolloutError {
-  return new RolloutError(code, message, {
+function storeError(error: unknown): RolloutError {
+  const { errcode, code } = error as { errcode?: unknown; code?: unknown };
+  const result = typeof errcode === 'number' ? errcode & 0xff : 0;
+  const system = typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? code : null;
+  const message = `store: ${messageOf(error)}`;
+  if (result === full || (system !== null && noSpace.has(system)))
+    return new RolloutError('DISK_FULL', message, {
+      phase: 'server',
+      remedy: 'Free disk space in the data folder.',
+    });
+  return new RolloutError('STORE_FAILED', message, {
     phase: 'server',
-    ...(remedy === null ? {} : { remedy }),
+    retryable: system !== null || (result !== 0 && !defects.has(result)),
+    ...(damaged.has(result) && {
+      remedy: 'Stop the server and put a backup in the place of store.sqlite.',
+    }),
   });
 }

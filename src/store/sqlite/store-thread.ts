@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { messageOf, RolloutError } from '../../core/errors.ts';
-import { errorOf } from './store-fault.ts';
+import { errorOf } from '../../core/error-fault.ts';
 import type { Answer, Argument, CallName } from './store-calls.ts';
 import type {
   CallMessage,
@@ -18,6 +18,8 @@ interface Waiting {
 export interface ThreadListeners {
   readonly onEvents: () => void;
   readonly onCommit: (commit: CommitFigures) => void;
+  /** It ended after it was open, and nobody closed it. */
+  readonly onLost: (reason: Error) => void;
 }
 
 /** This side of the thread that owns the file: calls go over in order, answers come back by number. */
@@ -55,16 +57,20 @@ export class StoreThread {
       else if (message.kind === 'failed') opened.reject(errorOf(message.fault));
       else thread.#settle(message);
     });
-    worker.on('error', (error) =>
-      thread.#end(`the thread of the store failed: ${messageOf(error)}`),
-    );
+    worker.on('error', (error) => {
+      thread.#end(`the thread of the store failed: ${messageOf(error)}`);
+    });
+    let isOpen = false;
     worker.on('exit', () => {
-      thread.#end('the store is closed');
-      opened.reject(thread.#ended);
+      const reason = thread.#end('the store is closed');
+      opened.reject(reason);
       thread.#exit.resolve(undefined);
+      if (isOpen && thread.#closing === null) options.onLost(reason);
     });
     try {
-      return { thread, copy: await opened.promise };
+      const copy = await opened.promise;
+      isOpen = true;
+      return { thread, copy };
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -110,10 +116,11 @@ export class StoreThread {
     if (commit !== null) this.#onCommit(commit);
   }
 
-  #end(why: string): void {
+  #end(why: string): RolloutError {
     this.#ended ??= closed(why);
     for (const { reject } of this.#waiting.values()) reject(this.#ended);
     this.#waiting.clear();
+    return this.#ended;
   }
 }
 

@@ -6,7 +6,8 @@ import { RolloutError } from '../../core/errors.ts';
 import { copyInto, downgrade } from './migrate.ts';
 import { openForWriting } from './open-database.ts';
 import type { SchemaStep } from './schema.ts';
-import { faultOf, type StoreFault } from './store-fault.ts';
+import type { ErrorFault } from '../../core/error-fault.ts';
+import { faultOf } from './store-fault.ts';
 
 export type ToolTask =
   | { readonly kind: 'copy'; readonly file: string; readonly target: string }
@@ -19,7 +20,7 @@ export type ToolTask =
 
 export type ToolAnswer =
   | { readonly kind: 'done'; readonly from: number; readonly copy: string | null }
-  | { readonly kind: 'failed'; readonly fault: StoreFault };
+  | { readonly kind: 'failed'; readonly fault: ErrorFault };
 
 function answerTo(task: ToolTask): ToolAnswer {
   try {

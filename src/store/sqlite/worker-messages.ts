@@ -1,4 +1,4 @@
-import type { StoreFault } from './store-fault.ts';
+import type { ErrorFault } from '../../core/error-fault.ts';
 import type { SchemaStep } from './schema.ts';
 import type { Answer, Argument, CallName } from './store-calls.ts';
 
@@ -28,12 +28,12 @@ export type ToWorker = CallMessage | { readonly kind: 'close' };
 
 export type CallAnswer =
   | { readonly number: number; readonly value: Answer<CallName> }
-  | { readonly number: number; readonly fault: StoreFault };
+  | { readonly number: number; readonly fault: ErrorFault };
 
 export type FromWorker =
   /** The file is open. `copy` = where the state before an upgrade was kept; null = there was none. */
   | { readonly kind: 'open'; readonly copy: string | null }
-  | { readonly kind: 'failed'; readonly fault: StoreFault }
+  | { readonly kind: 'failed'; readonly fault: ErrorFault }
   | {
       readonly kind: 'answers';
       readonly answers: readonly CallAnswer[];

@@ -121,7 +121,11 @@ class OutcomeBench implements AsyncDisposable {
     const isReal = kind === 'sandbox' || kind === 'terminus';
     const variables = isReal ? { ...process.env, ...own } : { ...own, HOME: this.root };
     const composed = await composeApp(variables, this.root);
-    const scripted = { ...composed, resolveAgent: () => Promise.resolve(scriptedAgent) };
+    const scripted = {
+      ...composed,
+      composition: null,
+      resolveAgent: () => Promise.resolve(scriptedAgent),
+    };
     if (kind === 'terminus') return { ports: composed, flags: terminusFlags };
     if (kind === 'sandbox') return { ports: scripted, flags: sandboxFlags };
     const ports = {

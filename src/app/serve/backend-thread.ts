@@ -1,0 +1,187 @@
+/**
+ * Entry of the thread in which a backend works whose trials start programs. The parts of the application are made here once more; what they share with the
+ * server's are files and their locks. Progress goes over once per turn of the loop, the newest of each execution, and always before what follows it.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import type {
+  Execution,
+  ExecutionBackend,
+  ExecutionHooks,
+  ExecutionRequest,
+  ExecutionResult,
+} from '../../backends/execution-backend.ts';
+import { errorOf, faultOf } from '../../core/error-fault.ts';
+import { LinkedAbort } from '../../core/linked-abort.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { RolloutProgress } from '../../wire/rollout/progress.ts';
+import { composeApp } from '../compose.ts';
+import { makeBackendHere } from './open-backend.ts';
+import type {
+  BackendAnswer,
+  BackendCall,
+  BackendFacts,
+  BackendTask,
+  FromBackend,
+  ToBackend,
+} from './thread-messages.ts';
+
+const port = parentPort;
+if (port === null) throw new Error('this file is the body of a worker');
+const { config, composition } = workerData as BackendTask;
+const executions = new Map<number, Execution>();
+const calls = new Map<number, LinkedAbort>();
+const hooks = new Map<number, PromiseWithResolvers<undefined>>();
+const progresses = new Map<number, RolloutProgress>();
+let isFlushing = false;
+let lastHook = 0;
+
+function say(message: FromBackend): void {
+  flush();
+  port?.postMessage(message);
+}
+
+function flush(): void {
+  isFlushing = false;
+  const told = [...progresses];
+  progresses.clear();
+  for (const [key, progress] of told)
+    port?.postMessage({ kind: 'progress', key, progress } satisfies FromBackend);
+}
+
+const logger: Logger = {
+  log: (level, message, fields = {}) => {
+    try {
+      say({ kind: 'log', level, message, fields: sayable(fields) });
+    } catch {
+      // A field that is no plain value must not cost the line.
+      const unreadableFields = Object.keys(fields);
+      say({ kind: 'log', level, message, fields: { unreadableFields } });
+    }
+  },
+};
+
+/** Errors say what they are, as in the log of the server itself. */
+function sayable(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      value instanceof Error ? `${value.name}: ${value.message}` : value,
+    ]),
+  );
+}
+
+function factsOf(backend: ExecutionBackend): BackendFacts {
+  const { kind, capturesFinalResult } = backend;
+  return {
+    ...{ kind, capturesFinalResult, health: backend.health() },
+    canProbe: backend.probe !== undefined,
+    canForget: backend.forget !== undefined,
+  };
+}
+
+async function ask(key: number, result: ExecutionResult | null): Promise<void> {
+  lastHook += 1;
+  const number = lastHook;
+  const heard = Promise.withResolvers<undefined>();
+  say({ kind: 'hook', number, key, result });
+  hooks.set(number, heard);
+  await heard.promise;
+}
+
+function hooksOf(key: number): ExecutionHooks {
+  return {
+    agentBegins: () => ask(key, null),
+    workflowCompleted: (result) => ask(key, result),
+    progress: (progress) => {
+      progresses.set(key, progress);
+      if (isFlushing) return;
+      isFlushing = true;
+      setImmediate(flush);
+    },
+  };
+}
+
+async function execute(
+  { key, request }: { readonly key: number; readonly request: ExecutionRequest },
+  backend: ExecutionBackend,
+): Promise<void> {
+  try {
+    const execution = backend.execute(request, hooksOf(key));
+    executions.set(key, execution);
+    say({ kind: 'ended', key, result: await execution.result });
+  } catch (error) {
+    say({ kind: 'broken', key, fault: faultOf(error) });
+  }
+}
+
+async function carryOut(
+  call: BackendCall,
+  backend: ExecutionBackend,
+  signal: AbortSignal,
+): Promise<BackendAnswer> {
+  switch (call.name) {
+    case 'start':
+      await backend.start(signal);
+      return factsOf(backend);
+    case 'probe':
+      return (await backend.probe?.(call.id, signal)) ?? null;
+    case 'forget':
+      await backend.forget?.(call.ids);
+      return null;
+    case 'abort':
+      return (await executions.get(call.key)?.abort(errorOf(call.reason))) ?? null;
+    case 'release': {
+      const execution = executions.get(call.key);
+      await (call.archived === null ? execution?.release() : execution?.release(call.archived));
+      executions.delete(call.key);
+      return null;
+    }
+    case 'close':
+      await backend.close();
+      return null;
+  }
+}
+
+async function answer(
+  { number, call }: { readonly number: number; readonly call: BackendCall },
+  backend: ExecutionBackend,
+): Promise<void> {
+  using link = new LinkedAbort([]);
+  calls.set(number, link);
+  try {
+    say({ kind: 'answer', number, value: await carryOut(call, backend, link.signal) });
+  } catch (error) {
+    say({ kind: 'refusal', number, fault: faultOf(error) });
+  } finally {
+    calls.delete(number);
+  }
+}
+
+function hear(message: ToBackend, backend: ExecutionBackend): void {
+  switch (message.kind) {
+    case 'execute':
+      void execute(message, backend);
+      break;
+    case 'call':
+      void answer(message, backend);
+      break;
+    case 'give up':
+      calls.get(message.number)?.abort(errorOf(message.reason));
+      break;
+    case 'hooked': {
+      const hook = hooks.get(message.number);
+      hooks.delete(message.number);
+      if (message.fault === null) hook?.resolve(undefined);
+      else hook?.reject(errorOf(message.fault));
+    }
+  }
+}
+
+try {
+  const ports = await composeApp(composition.variables, composition.cwd);
+  const backend = await makeBackendHere(config, { ports, logger });
+  port.on('message', (message: ToBackend) => hear(message, backend));
+  say({ kind: 'made', facts: factsOf(backend) });
+} catch (error) {
+  say({ kind: 'failed', fault: faultOf(error) });
+}

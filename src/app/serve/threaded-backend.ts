@@ -1,0 +1,274 @@
+/**
+ * A backend in a thread of its own. Starting programs holds up the thread that does it for milliseconds each, and trials start many: the server answers
+ * beside them. What a backend takes and gives is plain data; calls have numbers, executions have keys.
+ */
+import { Worker } from 'node:worker_threads';
+import path from 'node:path';
+import type {
+  AbortReceipt,
+  ArchivedFiles,
+  Execution,
+  ExecutionBackend,
+  ExecutionHooks,
+  ExecutionProbe,
+  ExecutionRequest,
+  ExecutionResult,
+} from '../../backends/execution-backend.ts';
+import { errorOf, faultOf } from '../../core/error-fault.ts';
+import { messageOf, RolloutError } from '../../core/errors.ts';
+import { never } from '../../core/linked-abort.ts';
+import type { Logger } from '../../core/logger.ts';
+import type {
+  BackendAnswer,
+  BackendCall,
+  BackendFacts,
+  BackendTask,
+  FromBackend,
+  ToBackend,
+} from './thread-messages.ts';
+
+/** The same file where sources are compiled and where they are not. */
+const entry = new URL(`./backend-thread${path.extname(import.meta.filename)}`, import.meta.url);
+
+export interface ThreadedBackendParts {
+  readonly logger: Logger;
+  /** The thread has ended, and nobody asked it to: no rollout can be executed any more. */
+  readonly onLost: (reason: RolloutError) => void;
+}
+
+export class ThreadedBackend implements ExecutionBackend {
+  readonly #worker: Worker;
+  readonly #parts: ThreadedBackendParts;
+  readonly #executions = new Map<number, ThreadedExecution>();
+  readonly #calls = new Map<number, PromiseWithResolvers<BackendAnswer>>();
+  readonly #made = Promise.withResolvers<undefined>();
+  readonly #exited = Promise.withResolvers<undefined>();
+  #facts: BackendFacts | null = null;
+  #lastNumber = 0;
+  #fault: string | null = null;
+  #lost: RolloutError | null = null;
+  #closed: Promise<void> | null = null;
+
+  private constructor(worker: Worker, parts: ThreadedBackendParts) {
+    this.#worker = worker;
+    this.#parts = parts;
+    worker.on('message', (message: FromBackend) => this.#hear(message));
+    worker.on('messageerror', (error) => (this.#fault = messageOf(error)));
+    worker.on('error', (error) => (this.#fault = messageOf(error)));
+    worker.on('exit', (code) => this.#exit(code));
+  }
+
+  /** Resolves when the backend is made: CONFIG_INVALID, BACKEND_UNKNOWN, as if it had been made here. */
+  static async open(task: BackendTask, parts: ThreadedBackendParts): Promise<ThreadedBackend> {
+    const worker = new Worker(entry, { workerData: task, name: 'backend', execArgv: [] });
+    const backend = new ThreadedBackend(worker, parts);
+    try {
+      await backend.#made.promise;
+      return backend;
+    } catch (error) {
+      backend.#closed = Promise.resolve();
+      await worker.terminate();
+      throw error;
+    }
+  }
+
+  get kind(): string {
+    return this.#known.kind;
+  }
+
+  get capturesFinalResult(): boolean {
+    return this.#known.capturesFinalResult;
+  }
+
+  /** As it was after the start. */
+  health(): Readonly<Record<string, unknown>> {
+    return this.#known.health;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    this.#facts = (await this.#call({ name: 'start' }, signal)) as BackendFacts;
+  }
+
+  execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution {
+    this.#lastNumber += 1;
+    const key = this.#lastNumber;
+    const execution = new ThreadedExecution(hooks, {
+      abort: async (reason) =>
+        (await this.#call({ name: 'abort', key, reason: faultOf(reason) })) as AbortReceipt | null,
+      release: async (archived) => {
+        await this.#call({ name: 'release', key, archived });
+        this.#executions.delete(key);
+      },
+    });
+    // It has not begun, and stays so: the next life of the server runs it.
+    if (this.#lost !== null) return execution;
+    this.#executions.set(key, execution);
+    this.#send({ kind: 'execute', key, request });
+    return execution;
+  }
+
+  async probe(id: string, signal: AbortSignal): Promise<ExecutionProbe | null> {
+    if (!this.#known.canProbe || this.#lost !== null) return null;
+    return (await this.#call({ name: 'probe', id }, signal)) as ExecutionProbe | null;
+  }
+
+  async forget(ids: readonly string[]): Promise<void> {
+    if (this.#known.canForget) await this.#call({ name: 'forget', ids });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#lost === null ? this.#closeNow() : Promise.resolve();
+    return this.#closed;
+  }
+
+  async #closeNow(): Promise<void> {
+    try {
+      await this.#call({ name: 'close' });
+    } finally {
+      await this.#worker.terminate();
+      await this.#exited.promise;
+    }
+  }
+
+  get #known(): BackendFacts {
+    if (this.#facts === null) throw new TypeError('the backend has not been made');
+    return this.#facts;
+  }
+
+  async #call(call: BackendCall, signal: AbortSignal = never): Promise<BackendAnswer> {
+    signal.throwIfAborted();
+    if (this.#lost !== null) throw this.#lost;
+    this.#lastNumber += 1;
+    const number = this.#lastNumber;
+    const waiting = Promise.withResolvers<BackendAnswer>();
+    this.#calls.set(number, waiting);
+    const giveUp = (): void =>
+      this.#send({ kind: 'give up', number, reason: faultOf(signal.reason) });
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      this.#send({ kind: 'call', number, call });
+      return await waiting.promise;
+    } catch (error) {
+      // What fired here is told as itself, not as its copy.
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+      this.#calls.delete(number);
+    }
+  }
+
+  #send(message: ToBackend): void {
+    this.#worker.postMessage(message);
+  }
+
+  #hear(message: FromBackend): void {
+    switch (message.kind) {
+      case 'made':
+        this.#facts = message.facts;
+        this.#made.resolve(undefined);
+        break;
+      case 'failed':
+        this.#made.reject(errorOf(message.fault));
+        break;
+      case 'answer':
+        this.#calls.get(message.number)?.resolve(message.value);
+        break;
+      case 'refusal':
+        this.#calls.get(message.number)?.reject(errorOf(message.fault));
+        break;
+      case 'progress':
+        this.#executions.get(message.key)?.hooks.progress(message.progress);
+        break;
+      case 'hook':
+        void this.#hook(message);
+        break;
+      case 'ended':
+        this.#executions.get(message.key)?.end(message.result);
+        break;
+      case 'broken':
+        this.#executions.get(message.key)?.fail(errorOf(message.fault));
+        break;
+      case 'log':
+        this.#parts.logger.log(message.level, message.message, message.fields);
+    }
+  }
+
+  async #hook({
+    number,
+    key,
+    result,
+  }: Extract<FromBackend, { readonly kind: 'hook' }>): Promise<void> {
+    try {
+      const hooks = this.#executions.get(key)?.hooks;
+      await (result === null ? hooks?.agentBegins() : hooks?.workflowCompleted(result));
+      this.#send({ kind: 'hooked', number, fault: null });
+    } catch (error) {
+      this.#send({ kind: 'hooked', number, fault: faultOf(error) });
+    }
+  }
+
+  #exit(code: number): void {
+    this.#exited.resolve(undefined);
+    const why = this.#fault ?? `it ended with code ${code}`;
+    const lost = new RolloutError('BACKEND_LOST', `the thread of the backend is gone: ${why}`, {
+      phase: 'server',
+      remedy: 'Start the server again: what was accepted is on disk.',
+    });
+    this.#lost = lost;
+    this.#made.reject(lost);
+    for (const { reject } of this.#calls.values()) reject(lost);
+    for (const execution of this.#executions.values()) execution.fail(lost);
+    if (this.#closed === null) this.#parts.onLost(lost);
+  }
+}
+
+interface ExecutionCalls {
+  abort(reason: Error): Promise<AbortReceipt | null>;
+  release(archived: ArchivedFiles | null): Promise<void>;
+}
+
+class ThreadedExecution implements Execution {
+  readonly hooks: ExecutionHooks;
+  readonly #calls: ExecutionCalls;
+  readonly #result = Promise.withResolvers<ExecutionResult>();
+  #receipt: Promise<AbortReceipt> | null = null;
+
+  constructor(hooks: ExecutionHooks, calls: ExecutionCalls) {
+    this.hooks = hooks;
+    this.#calls = calls;
+    this.#result.promise.catch(() => undefined); // nobody looks at it after an abort
+  }
+
+  get result(): Promise<ExecutionResult> {
+    return this.#result.promise;
+  }
+
+  end(result: ExecutionResult): void {
+    this.#result.resolve(result);
+  }
+
+  fail(error: Error): void {
+    this.#result.reject(error);
+  }
+
+  abort(reason: Error): Promise<AbortReceipt> {
+    this.#receipt ??= this.#abortNow(reason);
+    return this.#receipt;
+  }
+
+  async #abortNow(reason: Error): Promise<AbortReceipt> {
+    const gone = (problem: string): AbortReceipt => ({
+      ...{ stage: 'gone', processesKilled: 0, confirmedGone: [], isComplete: false, problem },
+    });
+    try {
+      return (await this.#calls.abort(reason)) ?? gone('the backend does not know it');
+    } catch (error) {
+      return gone(messageOf(error));
+    }
+  }
+
+  async release(archived?: ArchivedFiles): Promise<void> {
+    await this.#calls.release(archived ?? null);
+  }
+}
