@@ -26,6 +26,8 @@ export interface AgentEnvironment extends Pick<
   Environment,
   'hostEndpointUrl' | 'uploadFile' | 'uploadDir' | 'downloadFile' | 'downloadDir'
 > {
+  /** Whom commands run as without a user of their own; null = the image's. */
+  readonly user: string | number | null;
   exec(request: ExecRequest, signal: AbortSignal): ReturnType<Environment['exec']>;
   openControl(options: {
     readonly user?: string | number | null;
@@ -112,6 +114,13 @@ export interface Agent {
    * when the agent's program failed (verification still runs), any other error ends the trial unverified.
    */
   run(run: AgentRun, signal: AbortSignal): Promise<void>;
+  /**
+   * Tells what it learns from its logs, which are in `logsDir` now; absent = nothing. Called after each run, also one that failed or was cut off. What it
+   * throws is a warning of the trial.
+   */
+  readLogs?(record: AgentRun['record'], signal: AbortSignal): Promise<void>;
+  /** Ends what it keeps on the host; absent = nothing is kept. Called once, at the end of every trial, whatever was called before. Never rejects. */
+  close?(): Promise<void>;
 }
 
 export type AgentFactory = (options: AgentOptions) => Agent;

@@ -25,6 +25,10 @@ export const agentNames: readonly string[] = [...agents.keys()].sort();
 export const resolveAgent: AgentResolver = async (name) => {
   const load = agents.get(name);
   if (load !== undefined) return await load();
+  if (name.includes(':')) {
+    const { PythonAgent } = await import('./python/python-agent.ts');
+    return (options) => new PythonAgent(name, options);
+  }
   throw new RolloutError('AGENT_UNKNOWN', `no agent is called ${JSON.stringify(name)}`, {
     phase: 'config',
     field: 'agent.name',

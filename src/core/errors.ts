@@ -27,6 +27,8 @@ export interface RolloutErrorOptions {
   readonly cause?: unknown;
   /** Overrides the registry row, where the edge knows better. */
   readonly retryable?: boolean;
+  /** Name of the exception that it was elsewhere, where that says more than the registry's; it stands in `result.json`. */
+  readonly exceptionType?: string;
   /** More for diagnosis, for example the last lines of a build log. Never secrets. */
   readonly detail?: string;
 }
@@ -40,6 +42,7 @@ export class RolloutError extends Error {
   readonly field: string | null;
   readonly remedy: string | null;
   readonly detail: string | null;
+  readonly exceptionType: string;
 
   constructor(code: ErrorCode, message: string, options: RolloutErrorOptions) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -49,6 +52,7 @@ export class RolloutError extends Error {
     this.field = options.field ?? null;
     this.remedy = options.remedy ?? null;
     this.detail = options.detail ?? null;
+    this.exceptionType = options.exceptionType ?? errorRegistry[code].harborType;
   }
 
   /** One line for a person: code, message, field and remedy. No stack. */

@@ -11,6 +11,7 @@ export function agentEnvironment(
 ): AgentEnvironment {
   const { user, env } = scope;
   return {
+    user,
     get hostEndpointUrl() {
       return environment.hostEndpointUrl;
     },

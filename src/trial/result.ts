@@ -1,6 +1,5 @@
 /** Makes `result.json` of what a trial wrote down: Harbor's fields as Harbor writes them, ours under `slipway`. */
 import { pathToFileURL } from 'node:url';
-import { errorRegistry } from '../core/error-registry.ts';
 import type { RolloutError } from '../core/errors.ts';
 import type { EnvironmentProvider, KillReceipt } from '../environments/environment.ts';
 import { toHarborTime } from '../wire/harbor/dump.ts';
@@ -102,7 +101,7 @@ function toExceptionInfo(failure: NotedFailure | null): ExceptionInfo | null {
   if (failure === null) return null;
   const { error, at } = failure;
   return {
-    exception_type: errorRegistry[error.code].harborType,
+    exception_type: error.exceptionType,
     exception_message: error.message,
     exception_traceback: explain(failure),
     occurred_at: toHarborTime(at),

@@ -319,6 +319,7 @@ class StagedTrial implements Trial {
       this.#record.destroyed = null;
       this.#record.fail(error);
     }
+    await this.#run?.agent.close?.();
     const busy = await this.#work.settled(settleLimitMs);
     if (busy > 0) this.#log.log('warn', 'work of this trial ignores its signal', { busy });
     if (this.#cancelled.signal.aborted && this.#record.cancellation === null && this.#receipt)

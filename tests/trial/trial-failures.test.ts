@@ -39,9 +39,9 @@ interface Row {
 const rows: readonly Row[] = [
   { title: 'an unknown agent', code: 'AGENT_UNKNOWN', config: { agent: { name: 'clever' } } },
   {
-    title: 'an agent class of another program',
+    title: 'an agent class without a module',
     code: 'AGENT_UNKNOWN',
-    config: { agent: { import_path: 'pkg:Class' } },
+    config: { agent: { import_path: 'Class' } },
   },
   {
     title: 'a simulated user',

@@ -18,11 +18,15 @@ export const saveAgentLogs: Stage<RoundRun> = {
     const { environment, folders, plan, record } = run;
     const { include_logs: include, exclude_logs: exclude } = plan.config.agent;
     const save = async (limited: AbortSignal): Promise<void> => {
-      const hasOwnFiles = (await readdir(folders.agent)).length > 0;
+      let hasOwnFiles = (await readdir(folders.agent)).length > 0;
       await environment.downloadDir(agentLogsDir, folders.agent, limited, {
         exclude: [...run.agent.hostFiles],
       });
       await applyLogFilters(folders.agent, { include, exclude }, []);
+      if (run.agent.readLogs !== undefined && run.outcome.agentExecution !== null) {
+        await readLogs(run, limited);
+        hasOwnFiles = true;
+      }
       if (hasOwnFiles) await environment.uploadDir(folders.agent, agentLogsDir, limited);
     };
     try {
@@ -35,6 +39,16 @@ export const saveAgentLogs: Stage<RoundRun> = {
     }
   },
 };
+
+/** What it finds out may be written beside the logs. */
+async function readLogs({ agent, outcome, record }: RoundRun, signal: AbortSignal): Promise<void> {
+  try {
+    await agent.readLogs?.((result) => (outcome.agentResult = result), signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    record.warn(`the agent could not read its logs: ${problemOf(error)}`);
+  }
+}
 
 function expired(limitMs: number): RolloutError {
   return new RolloutError(

@@ -42,6 +42,7 @@ describe('terminus-2 as an agent', () => {
     throw new Error('not asked for here');
   };
   const sandbox = (exec: () => Promise<ExecResult>): AgentEnvironment => ({
+    user: null,
     hostEndpointUrl: null,
     exec,
     openControl: refuse,

@@ -1,0 +1,24 @@
+/** Where the Python of an agent is, from the variables of this process. */
+import path from 'node:path';
+import type { PythonInterpreter } from '../../runner/interpreter.ts';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+export const pythonVariable = 'SLIPWAY_PYTHON';
+export const pythonPathVariable = 'SLIPWAY_PYTHONPATH';
+
+export function interpreterOf(variables: Variables): PythonInterpreter {
+  const named = variables[pythonVariable] ?? '';
+  const folders = (variables[pythonPathVariable] ?? '').split(path.delimiter);
+  return {
+    python: named === '' ? 'python3' : named,
+    path: folders.filter((folder) => folder !== '').map((folder) => path.resolve(folder)),
+  };
+}
+
+/** Without ours: keys of the server among them are nothing for the code of an agent. */
+export function runnerVariablesOf(variables: Variables): Variables {
+  return Object.fromEntries(
+    Object.entries(variables).filter(([name]) => !name.startsWith('SLIPWAY_')),
+  );
+}
