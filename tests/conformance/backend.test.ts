@@ -11,6 +11,7 @@ import { nativeBench } from '../backends/native/native-bench.ts';
 import { taskFolder } from '../fakes/task-folder.ts';
 import { answerTask } from '../trial/trial-bench.ts';
 import { backendSuite, type RolloutKind } from './backend-suite.ts';
+import { systemPython } from '../backends/local/local-bench.ts';
 
 const limits = { maxConcurrent: 4, maxQueueDepth: 4 };
 const parts = { limits, clock: systemClock, logger: silentLogger };
@@ -43,7 +44,7 @@ backendSuite({
     const options = { workflow: `${userCode}:Workflow`, grader: `${userCode}:TestGrader` };
     const backend = new LocalBackend(
       { ...options, memory_mb: 64, workflow_config: { name: 'test' } },
-      { ...parts, dataDir, baseDir: dataDir },
+      { ...parts, ...systemPython, dataDir, baseDir: dataDir },
     );
     await backend.start(never);
     const acts: Readonly<Record<RolloutKind, string>> = {

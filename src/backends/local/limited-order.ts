@@ -1,9 +1,9 @@
-/** Carries out one order in a thread within a limit. What overruns is told so through its signal, and ended with its thread if it goes on. */
+/** Carries out one order in a worker within a limit. What overruns is told so through its signal, and ended with its worker if it goes on. */
 import { messageOf } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import { raceAbort } from '../../trial/deadline-scope.ts';
-import { thrown, threadLost, type LocalFailure, type UserPart } from './local-result.ts';
-import { ThreadEnded, type RolloutWorker } from './rollout-worker.ts';
+import { thrown, workerLost, type LocalFailure, type UserPart } from './local-result.ts';
+import { WorkerEnded, type RolloutWorker } from './rollout-worker.ts';
 import type { ThreadOrder, ThreadReport } from './thread-messages.ts';
 
 /** For code that heeds its signal. */
@@ -24,20 +24,20 @@ export interface LimitedOrder {
   readonly overrun: () => LocalFailure;
 }
 
-/** `isIdle`: the thread can serve another rollout. */
+/** `isIdle`: the worker can serve another rollout. */
 export type OrderEnd =
   | { readonly failure: LocalFailure; readonly isIdle: boolean }
   | { readonly sample: string | null; readonly isIdle: boolean };
 
-/** Rejects only with the reason of an abort; the thread is gone then. */
+/** Rejects only with the reason of an abort; the worker is gone then. */
 export async function carryOut(worker: RolloutWorker, limited: LimitedOrder): Promise<OrderEnd> {
   const { part, order, signal, limitMs, overrun } = limited;
   const running = worker.carryOut(order);
   try {
     return endOf(await raceAbort(running, signal), limited);
   } catch (error) {
-    if (!signal.aborted && error instanceof ThreadEnded)
-      return { failure: threadLost(part, error.message), isIdle: false };
+    if (!signal.aborted && error instanceof WorkerEnded)
+      return { failure: workerLost(part, error), isIdle: false };
     if (!signal.aborted) throw error;
   }
   worker.cancel(messageOf(signal.reason));
@@ -60,7 +60,7 @@ function endOf(
   { elapsedMs, failure, sample, isIdle }: ThreadReport,
   { part, limitMs, overrun }: LimitedOrder,
 ): OrderEnd {
-  // A thread that was busy beyond its limit answers before the server's own timer is heard.
+  // A worker that was busy beyond its limit answers before the server's own timer is heard.
   if (elapsedMs > limitMs) return { failure: overrun(), isIdle: false };
   if (failure !== null) return { failure: thrown(part, failure), isIdle };
   return { sample, isIdle };

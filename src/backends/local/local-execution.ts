@@ -1,6 +1,6 @@
 /**
- * One rollout of the backend `local`: a thread → the artifact folder → the workflow → the grader. The controller's limit runs from acceptance to the
- * end of the workflow; the grader has its own. What overruns is told so through its signal, and ended with its thread if it goes on. Whatever the
+ * One rollout of the backend `local`: a worker → the artifact folder → the workflow → the grader. The controller's limit runs from acceptance to the
+ * end of the workflow; the grader has its own. What overruns is told so through its signal, and ended with its worker if it goes on. Whatever the
  * code answers afterwards, it has overrun.
  */
 import { cutText } from '../../core/cut-text.ts';
@@ -18,22 +18,24 @@ import type {
   ExecutionResult,
 } from '../execution-backend.ts';
 import { interim } from '../shared/interim-diagnostics.ts';
+import type { UsedFolder } from '../shared/rollout-folders.ts';
 import type { LocalBackendParts } from './local-backend.ts';
-import type { LocalOptions } from './local-options.ts';
+import type { LocalOptions, UserConfig } from './local-options.ts';
 import { carryOut, Overrun, type LimitedOrder, type OrderEnd } from './limited-order.ts';
 import {
   failed,
   graded,
   notGraded,
   overran,
-  threadLost,
   toSample,
   workflowBudgetMs,
+  workerLost,
   workflowEnded,
   type LocalEnding,
   type LocalFailure,
 } from './local-result.ts';
 import type { RolloutWorker } from './rollout-worker.ts';
+import type { ThreadSample } from './thread-messages.ts';
 import type { WorkerPool } from './worker-pool.ts';
 import { WorkFolder } from './work-folder.ts';
 
@@ -44,6 +46,8 @@ export interface LocalExecutionParts extends Pick<LocalBackendParts, 'clock' | '
   readonly trialsDir: string;
   readonly options: LocalOptions;
   readonly pool: WorkerPool;
+  /** Where its work folder is. */
+  readonly folder: UsedFolder;
 }
 
 export class LocalExecution implements Execution {
@@ -70,7 +74,7 @@ export class LocalExecution implements Execution {
   }
 
   async release(): Promise<void> {
-    await this.#folder.remove();
+    await this.#folder.remove().finally(() => this.#parts.folder.leave());
   }
 
   abort(reason: Error): Promise<AbortReceipt> {
@@ -86,8 +90,9 @@ export class LocalExecution implements Execution {
       () => true,
       () => !limit.signal.aborted,
     );
-    const problem = isGone ? null : 'the thread is still there';
-    const confirmedGone = isGone ? ['thread'] : [];
+    const { noun } = this.#parts.pool;
+    const problem = isGone ? null : `the ${noun} is still there`;
+    const confirmedGone = isGone ? [noun] : [];
     return { stage, processesKilled: 0, confirmedGone, isComplete: isGone, problem };
   }
 
@@ -102,7 +107,7 @@ export class LocalExecution implements Execution {
     });
     this.#timings['queued'] = seconds(queuedMs);
     if (budgetMs === 0) return await this.#result(failed(this.#workflowOverran(0), null));
-    this.#tell('waiting for a thread', 'workflow', limitOf(budgetMs));
+    this.#tell(`waiting for a ${pool.noun}`, 'workflow', limitOf(budgetMs));
     try {
       const ending = await pool.withWorker(limit.signal, async (worker) => {
         worker.onPrint = (text) => this.#print(text);
@@ -111,8 +116,11 @@ export class LocalExecution implements Execution {
       return await this.#result(ending);
     } catch (error) {
       this.#aborted.signal.throwIfAborted();
-      if (isRolloutError(error, 'WORKFLOW_INVALID'))
-        return await this.#result(failed(threadLost('workflow', error.message), null));
+      if (isRolloutError(error, 'WORKFLOW_INVALID') || isRolloutError(error, 'RUNNER_FAILED')) {
+        const { message, code } = error;
+        const lost = workerLost('workflow', { message, isForeign: code === 'RUNNER_FAILED' });
+        return await this.#result(failed(lost, null));
+      }
       if (!(error instanceof Overrun)) throw error;
       const waitedMs = this.#parts.clock.monotonicMs() - since;
       return await this.#result(failed(this.#workflowOverran(waitedMs), null));
@@ -125,6 +133,7 @@ export class LocalExecution implements Execution {
   ): Promise<{ readonly value: LocalEnding; readonly isIdle: boolean }> {
     const { limit, budgetMs } = at;
     await raceAbort(worker.ready, limit.signal);
+    await raceAbort(this.#parts.folder.isFree, limit.signal);
     const artifactsDir = await this.#folder.create(this.#parts, limit.signal);
     await this.#hooks.agentBegins();
     limit.signal.throwIfAborted();
@@ -132,8 +141,10 @@ export class LocalExecution implements Execution {
     const limitMs = budgetMs - waitedMs;
     this.#tell('running workflow', 'workflow', limitOf(limitMs));
     const { prompt, metadata, route: model } = this.#request;
-    const { workflowConfig: config } = this.#parts.options;
-    const order = { kind: 'workflow', config, prompt, metadata, artifactsDir, model } as const;
+    const config = plainConfig(this.#parts.options.workflowConfig);
+    const rolloutId = this.#request.id;
+    const about = { rolloutId, config, prompt, metadata };
+    const order = { kind: 'workflow', ...about, artifactsDir, model } as const;
     const ended = await this.#timed(worker, {
       part: 'workflow',
       order,
@@ -171,12 +182,14 @@ export class LocalExecution implements Execution {
       reason: () => new Overrun('the deadline has passed'),
     });
     this.#tell('grading', 'grader', limitOf(limitMs));
-    const { graderConfig: config } = this.#parts.options;
+    const config = plainConfig(this.#parts.options.graderConfig);
     const { artifactsDir } = at;
-    const sample = JSON.stringify({ ...(JSON.parse(at.text) as object), label });
+    const told = JSON.parse(at.text) as ThreadSample;
+    const sample = JSON.stringify({ ...told, label: told.label ?? label });
+    const rolloutId = this.#request.id;
     const ended = await this.#timed(worker, {
       part: 'grader',
-      order: { kind: 'grade', config, label, metadata, artifactsDir, model, sample },
+      order: { kind: 'grade', rolloutId, config, label, metadata, artifactsDir, model, sample },
       signal: limit.signal,
       limitMs,
       overrun: () => overran('grader', limitMs),
@@ -246,6 +259,11 @@ export class LocalExecution implements Execution {
       lastProgressAt: since,
     });
   }
+}
+
+/** Python has the objects itself. */
+function plainConfig(config: UserConfig): Readonly<Record<string, unknown>> {
+  return 'table' in config ? config.table : {};
 }
 
 function limitOf(ms: number): number | null {

@@ -61,10 +61,14 @@ export function thrown(part: UserPart, { kind, category, message }: ThreadFailur
   return { phase, code: kind === 'answer' ? 'SAMPLE_INVALID' : code, category, message };
 }
 
-/** The code ended its thread, or something in the thread outside of its run did. */
-export function threadLost(part: UserPart, why: string): LocalFailure {
-  const { phase, failed: code } = parts[part];
-  return { phase, code, category: 'agent_error', message: `the ${part} ${why}` };
+/** The code ended its worker, or something in the worker outside of its run did: `isForeign`, or the machine. */
+export function workerLost(
+  part: UserPart,
+  why: { readonly message: string; readonly isForeign: boolean },
+): LocalFailure {
+  const { phase, failed: own } = parts[part];
+  const code = why.isForeign ? 'RUNNER_FAILED' : own;
+  return { phase, code, category: 'agent_error', message: `the ${part} ${why.message}` };
 }
 
 /** What is left for the workflow: the time in the queue is the controller's too. Infinity without a limit. */
@@ -87,8 +91,12 @@ export function notGraded(why: string): LocalFailure {
   return { phase: 'verifier', code: 'GRADER_FAILED', category: 'validation_error', message };
 }
 
-/** A thread's sample as the rest of the server knows it. Its messages are plain already: the copy for the archive may be the same. */
+/** A worker's sample as the rest of the server knows it. Its messages are plain already: the copy for the archive may be the same. */
 export function toSample(text: string, label: string | null): Sample {
-  const sample = JSON.parse(text) as ThreadSample;
-  return { ...sample, label: sample.label ?? label, trajectoryMessages: sample.messages };
+  const { trajectoryMessages, ...sample } = JSON.parse(text) as ThreadSample;
+  return {
+    ...sample,
+    label: sample.label ?? label,
+    trajectoryMessages: trajectoryMessages === undefined ? sample.messages : trajectoryMessages,
+  };
 }

@@ -1,7 +1,7 @@
 /** Entry of a worker thread: loads the user's modules once, then carries out one order at a time. */
 import { pathToFileURL } from 'node:url';
 import { workerData, type MessagePort } from 'node:worker_threads';
-import type { ModuleExport } from './local-options.ts';
+import type { FileReference } from '../../wire/runner/code-reference.ts';
 import { failureOf } from './thread-failure.ts';
 import { gradedSample, graderSample, workflowSample } from './thread-sample.ts';
 import type {
@@ -31,7 +31,7 @@ async function load(): Promise<UserCode> {
   };
 }
 
-async function exported({ file, name }: ModuleExport, method: string): Promise<unknown> {
+async function exported({ file, name }: FileReference, method: string): Promise<unknown> {
   const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   const found = module[name];
   if (typeof found !== 'function') throw new Error(`${file} exports no class ${name}`);

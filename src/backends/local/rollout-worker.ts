@@ -1,134 +1,35 @@
-/** One worker thread that carries out orders, one at a time, until it is ended: by itself, by a limit of its heap, or by us. */
-import path from 'node:path';
-import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
-import { messageOf, RolloutError } from '../../core/errors.ts';
-import type { LocalOptions } from './local-options.ts';
-import type {
-  FromThread,
-  ThreadOrder,
-  ThreadReport,
-  ThreadSettings,
-  ToThread,
-} from './thread-messages.ts';
+/** What carries out the orders of rollouts, one at a time: a thread for TypeScript, a process for Python. */
+import type { ThreadOrder, ThreadReport } from './thread-messages.ts';
 
-/** The same file where sources are compiled and where they are not. */
-const entry = new URL(`./rollout-thread${path.extname(import.meta.filename)}`, import.meta.url);
+/** What ended a worker that nobody ended. `isForeign`: the user's code did not do it. */
+export class WorkerEnded extends Error {
+  override readonly name = 'WorkerEnded';
+  readonly isForeign: boolean;
 
-/** What ended a thread that nobody ended. */
-export class ThreadEnded extends Error {
-  override readonly name = 'ThreadEnded';
-}
-
-export class RolloutWorker {
-  readonly #worker: Worker;
-  readonly #port: MessagePort;
-  readonly #ready = Promise.withResolvers<undefined>();
-  readonly #onGone: () => void;
-  #run = 0;
-  #ended: PromiseWithResolvers<ThreadReport> | null = null;
-  #fault: string | null = null;
-  #isGone = false;
-  #onPrint: ((text: string) => void) | null = null;
-
-  /** `onGone` is called once, when the thread has ended. */
-  constructor(options: LocalOptions, onGone: () => void) {
-    this.#onGone = onGone;
-    const { port1, port2 } = new MessageChannel();
-    this.#port = port1;
-    const { workflow, grader, memoryMb } = options;
-    const workerData: ThreadSettings = { workflow, grader, port: port2 };
-    this.#worker = new Worker(entry, {
-      workerData,
-      transferList: [port2],
-      name: 'rollout',
-      execArgv: [],
-      stdout: true,
-      stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
-    });
-    port1.on('message', (message: FromThread) => this.#hear(message));
-    this.#worker.on('error', (error) => (this.#fault = describeFault(error)));
-    this.#worker.on('exit', (code) => this.#end(code));
-    for (const stream of [this.#worker.stdout, this.#worker.stderr])
-      stream.setEncoding('utf8').on('data', (text: string) => this.#onPrint?.(text));
-    this.#ready.promise.catch(() => undefined);
-  }
-
-  /** Resolves when the modules are loaded. WORKFLOW_INVALID says why they are not. */
-  get ready(): Promise<void> {
-    return this.#ready.promise;
-  }
-
-  get isGone(): boolean {
-    return this.#isGone;
-  }
-
-  /** What the thread prints goes there until the next call. */
-  set onPrint(listener: ((text: string) => void) | null) {
-    this.#onPrint = listener;
-  }
-
-  /** Rejects with ThreadEnded when the thread ends first. */
-  async carryOut(order: ThreadOrder): Promise<ThreadReport> {
-    this.#run += 1;
-    const ended = Promise.withResolvers<ThreadReport>();
-    this.#ended = ended;
-    if (this.#isGone) throw new ThreadEnded(this.#fault ?? 'has ended');
-    this.#send({ kind: 'run', run: this.#run, order });
-    return await ended.promise;
-  }
-
-  /** Fires the signal of the order that runs. */
-  cancel(reason: string): void {
-    this.#send({ kind: 'cancel', run: this.#run, reason });
-  }
-
-  /** Resolves when the thread is gone, a busy loop in it or not. Idempotent. */
-  async terminate(): Promise<void> {
-    await this.#worker.terminate();
-    this.#end(1);
-  }
-
-  #send(message: ToThread): void {
-    this.#port.postMessage(message);
-  }
-
-  #hear(message: FromThread): void {
-    switch (message.kind) {
-      case 'ready':
-        this.#ready.resolve(undefined);
-        break;
-      case 'broken':
-        this.#ready.reject(invalid(message.message));
-        void this.terminate();
-        break;
-      case 'ended':
-        if (message.report.run === this.#run) this.#ended?.resolve(message.report);
-    }
-  }
-
-  #end(code: number): void {
-    if (this.#isGone) return;
-    this.#isGone = true;
-    this.#port.close();
-    this.#onGone();
-    const why = this.#fault ?? `ended its thread with exit code ${code}`;
-    this.#ready.reject(invalid(`the module ${why}`));
-    this.#ended?.reject(new ThreadEnded(why));
+  constructor(message: string, isForeign = false) {
+    super(message);
+    this.isForeign = isForeign;
   }
 }
 
-function invalid(why: string): RolloutError {
-  return new RolloutError('WORKFLOW_INVALID', why, {
-    phase: 'config',
-    field: 'backend.local',
-    remedy: 'Correct the module, or its name: path/to/module.ts:ExportedClass.',
-  });
+export interface RolloutWorker {
+  /** Resolves when the user's code is loaded. WORKFLOW_INVALID says why it is not, RUNNER_FAILED that the machine would not. */
+  readonly ready: Promise<void>;
+  readonly isGone: boolean;
+  /** What the code prints goes there until the next call. */
+  onPrint: ((text: string) => void) | null;
+  /** Rejects with WorkerEnded when the worker ends first. */
+  carryOut(order: ThreadOrder): Promise<ThreadReport>;
+  /** Tells the code of the order that runs to stop. */
+  cancel(reason: string): void;
+  /** Resolves when the worker is gone, a busy loop in it or not. Idempotent. */
+  terminate(): Promise<void>;
 }
 
-function describeFault(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'ERR_WORKER_OUT_OF_MEMORY'
-    ? 'ran out of memory'
-    : `failed outside of its run: ${messageOf(error)}`;
+/** How workers of one kind are made. */
+export interface WorkerKind {
+  /** For people. */
+  readonly noun: 'thread' | 'process';
+  /** `onGone` is called once, when the worker has ended. */
+  make(onGone: () => void): RolloutWorker;
 }

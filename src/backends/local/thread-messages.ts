@@ -1,14 +1,15 @@
-/** What the server and the thread of a rollout say to each other; plain values only. */
-import type { LocalOptions } from './local-options.ts';
+/** What the server and the worker of a rollout say to each other; plain values only. */
+import type { ThreadOptions } from './local-options.ts';
 import type { WorkflowModel } from './user-code.ts';
 
 /** `workerData` of a thread; `port` carries the messages, because the thread's own belongs to the user's code. */
-export interface ThreadSettings extends Pick<LocalOptions, 'workflow' | 'grader'> {
+export interface ThreadSettings extends Pick<ThreadOptions, 'workflow' | 'grader'> {
   readonly port: unknown;
 }
 
 export interface WorkflowOrder {
   readonly kind: 'workflow';
+  readonly rolloutId: string;
   readonly config: unknown;
   readonly prompt: readonly unknown[];
   readonly metadata: unknown;
@@ -18,6 +19,7 @@ export interface WorkflowOrder {
 
 export interface GradeOrder {
   readonly kind: 'grade';
+  readonly rolloutId: string;
   readonly config: unknown;
   readonly label: string | null;
   readonly metadata: unknown;
@@ -35,6 +37,8 @@ export type ToThread =
 
 export interface ThreadSample {
   readonly messages: readonly Readonly<Record<string, unknown>>[];
+  /** For the archive; absent = the messages, null = none is kept. */
+  readonly trajectoryMessages?: readonly Readonly<Record<string, unknown>>[] | null;
   readonly label: string | null;
   readonly reward: number | null;
   readonly isRemoved: boolean;

@@ -1,25 +1,29 @@
 import { availableParallelism } from 'node:os';
 import { Limiter } from '../../core/limiter.ts';
 import { LinkedAbort, never } from '../../core/linked-abort.ts';
-import type { LocalOptions } from './local-options.ts';
-import { RolloutWorker } from './rollout-worker.ts';
+import type { RolloutWorker, WorkerKind } from './rollout-worker.ts';
 
-/** A thread that takes longer lets the next one start: its modules wait for something, and do not compute. */
+/** A worker that takes longer lets the next one start: its modules wait for something, and do not compute. */
 const startTurnMs = 2_000;
 
-/** Threads for rollouts: one rollout per thread at a time; a thread whose rollout ended well serves another. */
+/** Workers for rollouts: one rollout per worker at a time; a worker whose rollout ended well serves another. */
 export class WorkerPool {
-  readonly #options: LocalOptions;
+  readonly #kind: WorkerKind;
   readonly #places: Limiter;
-  /** Starting a thread loads the user's modules: many at once would keep the server from its own work. */
+  /** Starting a worker loads the user's modules: many at once would keep the server from its own work. */
   readonly #starts = new Limiter(Math.max(1, availableParallelism() - 1));
   readonly #idle: RolloutWorker[] = [];
   readonly #live = new Set<RolloutWorker>();
   #isClosed = false;
 
-  constructor(options: LocalOptions, maxThreads: number) {
-    this.#options = options;
-    this.#places = new Limiter(maxThreads);
+  constructor(kind: WorkerKind, maxWorkers: number) {
+    this.#kind = kind;
+    this.#places = new Limiter(maxWorkers);
+  }
+
+  /** Of one worker, for people. */
+  get noun(): string {
+    return this.#kind.noun;
   }
 
   get running(): number {
@@ -30,7 +34,7 @@ export class WorkerPool {
     return this.#places.waiting;
   }
 
-  /** Loads the modules in a first thread and keeps it. WORKFLOW_INVALID. */
+  /** Loads the modules in a first worker and keeps it. WORKFLOW_INVALID, RUNNER_FAILED. */
   async warm(): Promise<void> {
     const worker = this.#make();
     try {
@@ -42,7 +46,7 @@ export class WorkerPool {
     this.#idle.push(worker);
   }
 
-  /** `work` says whether the thread can serve another rollout; otherwise it is ended before the place is free. */
+  /** `work` says whether the worker can serve another rollout; otherwise it is ended before the place is free. */
   async withWorker<T>(
     signal: AbortSignal,
     work: (worker: RolloutWorker) => Promise<{ readonly value: T; readonly isIdle: boolean }>,
@@ -68,7 +72,7 @@ export class WorkerPool {
     await Promise.all([...this.#live].map((worker) => worker.terminate()));
   }
 
-  /** The next rollout does not wait for a thread to start. */
+  /** The next rollout does not wait for a worker to start. */
   async #replace(worker: RolloutWorker): Promise<void> {
     await worker.terminate();
     void this.#starts.run(never, async () => {
@@ -90,7 +94,7 @@ export class WorkerPool {
   }
 
   #make(): RolloutWorker {
-    const worker = new RolloutWorker(this.#options, () => this.#live.delete(worker));
+    const worker: RolloutWorker = this.#kind.make(() => this.#live.delete(worker));
     this.#live.add(worker);
     return worker;
   }

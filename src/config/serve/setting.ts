@@ -1,6 +1,7 @@
 /** Kinds of settings: how a value is read from a document, from the text of a flag or variable, and how it is described. */
 
-import { resolve } from 'node:path';
+import { delimiter, resolve } from 'node:path';
+import { readCodeReference } from '../../wire/runner/code-reference.ts';
 
 export type Read<T> = { readonly value: T } | { readonly problem: string };
 
@@ -64,13 +65,41 @@ export const folder: Kind<string | null> = {
   locate: (value, dir) => (value === null ? null : resolve(dir, value)),
 };
 
+/** A program: a path, or a name on PATH. */
+export const program: Kind<string> = {
+  ...word,
+  expects: 'a path of a program, or its name on PATH',
+  placeholder: 'PROGRAM',
+  locate: (value, dir) => (value.includes('/') ? resolve(dir, value) : value),
+};
+
+/** Folders, with the separator of PATH between them in flags and variables. */
+export const searchPath: Kind<readonly string[]> = {
+  expects: 'a list of folders',
+  placeholder: 'DIR',
+  isList: true,
+  read(value, isText) {
+    const parts: unknown = typeof value === 'string' ? [value] : value;
+    if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string'))
+      return refuse('a list of folders');
+    const folders = isText ? parts.flatMap((part) => part.split(delimiter)) : parts;
+    return { value: folders.filter((one) => one !== '') };
+  },
+  show: (value) => value,
+  locate: (value, dir) => value.map((one) => resolve(dir, one)),
+};
+
 /** A class in a module. */
 export const moduleExport: Kind<string | null> = {
   ...text,
-  expects: 'path/to/module.ts:ExportedClass',
-  placeholder: 'FILE:CLASS',
-  locate: (value, dir) => (value === null ? null : resolve(dir, value)),
+  expects: 'path/to/module.ts:ExportedClass, path/to/file.py:Class or module:Class',
+  placeholder: 'CLASS',
+  locate: (value, dir) => (value === null ? null : locateReference(value, dir)),
 };
+
+function locateReference(value: string, dir: string): string {
+  return readCodeReference(value)?.module == null ? resolve(dir, value) : value;
+}
 
 export function choice<const T extends string>(...choices: readonly T[]): Kind<T> {
   const expects = `one of ${choices.join(', ')}`;
@@ -167,6 +196,19 @@ export const table: Kind<Readonly<Record<string, unknown>>> = simple(
   },
 );
 
+/** A table, or an object of Python by its reference. */
+export const tableOrObject: Kind<Readonly<Record<string, unknown>> | string> = {
+  ...simple<Readonly<Record<string, unknown>> | string>(
+    'a table, or path/to/file.py:NAME or module:NAME',
+    'JSON',
+    (value, isText) =>
+      typeof value === 'string' && readCodeReference(value) !== null
+        ? { value }
+        : table.read(value, isText),
+  ),
+  locate: (value, dir) => (typeof value === 'string' ? locateReference(value, dir) : value),
+};
+
 /** Secrets by name, each by its place. */
 export const secretTable: Kind<Readonly<Record<string, string>>> = {
   ...simple('a table of env:NAME or file:PATH', 'JSON', (value: unknown, isText: boolean) => {
@@ -215,4 +257,37 @@ export function listOf<T>(kind: Kind<T | null> | Kind<T>): Kind<readonly T[]> {
     locate: (values, dir) =>
       values.map((value) => (one.locate === undefined ? value : (one.locate(value, dir) as T))),
   };
+}
+
+/** A task as a row's metadata names it: the text of `harbor_task`, or a table with the keys of a repository. */
+export type TaskReference = string | Readonly<Record<string, unknown>>;
+
+/** A path that begins with a dot is one of the file; an empty list is not none. */
+export const taskReferences: Kind<readonly TaskReference[]> = {
+  ...simple(
+    'a list of tasks, each a text or a table',
+    'TASK',
+    (value: unknown, isText: boolean) => {
+      const parts: unknown =
+        typeof value === 'string' ? (isText ? value.split(',') : [value]) : value;
+      const isRight = (part: unknown): boolean =>
+        typeof part === 'string' || !('problem' in table.read(part, false));
+      if (!Array.isArray(parts) || !parts.every(isRight))
+        return refuse('a list of tasks, each a text or a table');
+      const found = parts as TaskReference[];
+      return { value: found.map((part) => (typeof part === 'string' ? part.trim() : part)) };
+    },
+  ),
+  isList: true,
+  show: (tasks) => tasks,
+  locate: (tasks, dir) =>
+    tasks.map((task) => {
+      if (typeof task === 'string') return located(task, dir);
+      const { harbor_task: at } = task;
+      return typeof at === 'string' ? { ...task, harbor_task: located(at, dir) } : task;
+    }),
+};
+
+function located(task: string, dir: string): string {
+  return task.startsWith('.') ? resolve(dir, task) : task;
 }

@@ -9,15 +9,20 @@ import {
   listOf,
   moduleExport,
   number,
+  program,
+  searchPath,
   seconds,
   secretPlace,
   secretTable,
   table,
+  tableOrObject,
+  taskReferences,
   text,
   whole,
   word,
   type Kind,
   type Setting,
+  type TaskReference,
 } from './setting.ts';
 
 type Extras = Pick<Setting<never>, 'key' | 'flag' | 'otherVariable'>;
@@ -39,7 +44,11 @@ const listed = listOf(text as Kind<string>);
 const keyPlaces = listOf(secretPlace as Kind<string>);
 const port = whole(0, 65_535);
 const anyCount = whole(1);
+const optionalWhole = whole(16) as Kind<number | null>;
 const optionalNumber = number(0.001) as Kind<number | null>;
+const optionalWord = word as Kind<string | null>;
+const optionalTable = table as Kind<Readonly<Record<string, unknown>> | null>;
+const tasks = taskReferences as Kind<readonly TaskReference[] | null>;
 
 export const loopbackHosts: readonly unknown[] = ['127.0.0.1', '::1', 'localhost'];
 
@@ -64,11 +73,16 @@ export const settings = {
   backend: {
     kind: setting(word, 'native', 'how rollouts are executed: native, local or null', { flag: 'backend' }),
     native: {
-      agent: setting(word, 'terminus-2', 'agent of every trial'),
-      model: setting(word, 'openai/osmosis-rollout', 'name of the model that the agent asks for: openai/NAME'),
-      agentOptions: setting(table, {}, 'options of the agent'),
-      environment: setting(word, 'local', 'environment of every trial'),
-      environmentOptions: setting(table, {}, 'options of the environment'),
+      agent: derived(optionalWord, { says: '`terminus-2`, without agent_config', of: () => null }, 'agent of every trial, or an import path (module:Class)'),
+      model: derived(optionalWord, { says: 'that of agent_config, else `openai/osmosis-rollout`', of: () => null }, 'name of the model that the agent asks for: openai/NAME'),
+      agentOptions: setting(optionalTable, null, 'options of the agent'),
+      agentConfig: setting(optionalTable, null, 'the whole configuration of the agent, as Harbor spells it, instead of agent and agent_options'),
+      binding: derived(optionalWord, { says: 'the agent’s name', of: () => null }, 'how the agent gets its model; needed for an import path'),
+      environment: derived(optionalWord, { says: '`local`, without environment_config', of: () => null }, 'environment of every trial'),
+      environmentOptions: setting(optionalTable, null, 'options of the environment'),
+      environmentConfig: setting(optionalTable, null, 'the whole configuration of the environment, as Harbor spells it, instead of environment and environment_options'),
+      verifierConfig: setting(optionalTable, null, 'the configuration of the verifier, as Harbor spells it'),
+      prewarm: setting(tasks, null, 'tasks whose environment and agent are set up once before the server listens'),
       allowUnsandboxed: setting(flag, false, 'plain processes without isolation are allowed'),
       taskKey: setting(word, 'harbor_task', 'key of the metadata that names the task'),
       rewardKey: setting(word, 'reward', 'channel of the verifier that is the reward'),
@@ -78,10 +92,14 @@ export const settings = {
     local: {
       workflow: setting(moduleExport, null, 'the AgentWorkflow'),
       grader: setting(moduleExport, null, 'the Grader'),
-      workflowConfig: setting(table, {}, 'given to the constructor of the workflow'),
-      graderConfig: setting(table, {}, 'given to the constructor of the grader'),
-      memoryMb: setting(whole(16), 512, 'heap of one worker thread'),
+      workflowConfig: setting(tableOrObject, {}, 'given to the constructor of the workflow'),
+      graderConfig: setting(tableOrObject, {}, 'given to the constructor of the grader'),
+      memoryMb: setting(optionalWhole, null, 'heap of one worker thread (default: 512), or data of one Python process (default: no limit)'),
     },
+  },
+  python: {
+    interpreter: setting(program, 'python3', 'the Python that carries out workflows, graders and agents in Python', { flag: 'python', otherVariable: 'SLIPWAY_PYTHON' }),
+    path: setting(searchPath, [], 'folders where it looks for modules first', { otherVariable: 'SLIPWAY_PYTHONPATH' }),
   },
   admission: {
     maxConcurrent: setting(anyCount, 8, 'rollouts that run at once', { flag: 'max-concurrent' }),

@@ -4,14 +4,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { LocalBackend } from '../../../src/backends/local/local-backend.ts';
-import type {
-  ExecutionHooks,
-  ExecutionRequest,
-  ExecutionResult,
-} from '../../../src/backends/execution-backend.ts';
+import type { ExecutionRequest, ExecutionResult } from '../../../src/backends/execution-backend.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { silentLogger } from '../../../src/core/logger.ts';
 import { never } from '../../../src/core/linked-abort.ts';
+import { listening, localBackend, requestOf, runOn, systemPython } from './local-bench.ts';
 
 const module = path.join(import.meta.dirname, 'user-code.ts');
 let dataDir = '';
@@ -19,15 +16,9 @@ let backend: LocalBackend;
 
 const options = { workflow: `${module}:Workflow`, grader: `${module}:TestGrader`, memory_mb: 64 };
 const make = (over: Readonly<Record<string, unknown>> = {}, maxConcurrent = 3): LocalBackend =>
-  new LocalBackend(
+  localBackend(
     { ...options, workflow_config: { name: 'test' }, ...over },
-    {
-      limits: { maxConcurrent, maxQueueDepth: 3 },
-      dataDir,
-      baseDir: dataDir,
-      clock: systemClock,
-      logger: silentLogger,
-    },
+    { dataDir, maxConcurrent },
   );
 
 before(async () => {
@@ -40,51 +31,7 @@ after(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-let count = 0;
-const requestOf = (over: Partial<ExecutionRequest> = {}): ExecutionRequest => ({
-  id: `r-${++count}`,
-  prompt: [{ role: 'user', content: 'hello', own: { key: 1 } }],
-  label: null,
-  metadata: {},
-  agentTimeoutMs: 20_000,
-  graderTimeoutMs: 20_000,
-  queuedMs: 0,
-  route: { baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'route-key-1234' },
-  wantsGrade: true,
-  secrets: ['route-key-1234'],
-  ...over,
-});
-
-interface Told {
-  readonly begun: string[];
-  readonly completed: ExecutionResult[];
-  readonly stages: string[];
-}
-
-function listening(): { readonly told: Told; readonly hooks: ExecutionHooks } {
-  const told: Told = { begun: [], completed: [], stages: [] };
-  return {
-    told,
-    hooks: {
-      agentBegins: () => {
-        told.begun.push('begun');
-        return Promise.resolve();
-      },
-      progress: ({ stage }) => told.stages.push(stage),
-      workflowCompleted: (result) => {
-        told.completed.push(result);
-        return Promise.resolve();
-      },
-    },
-  };
-}
-
-async function run(over: Partial<ExecutionRequest>, using = backend) {
-  const { told, hooks } = listening();
-  const execution = using.execute(requestOf(over), hooks);
-  const result = await execution.result;
-  return { execution, result, told };
-}
+const run = (over: Partial<ExecutionRequest>, using = backend) => runOn(using, over);
 
 const doing = (act: string, grade = 'seven') => ({ metadata: { act, grade } });
 
@@ -251,6 +198,7 @@ describe('a workflow of the local backend', () => {
       baseDir: dataDir,
       clock: patient,
       logger: silentLogger,
+      ...systemPython,
     });
     try {
       const { result } = await run({ ...doing('no-folder'), wantsGrade: false }, poor);

@@ -17,6 +17,7 @@ import type { TrialEvent } from '../../../src/trial/trial-events.ts';
 import { HeardHooks, portsOn, requestFor } from '../../backends/native/native-bench.ts';
 import { taskFolder, type FolderFiles } from '../../fakes/task-folder.ts';
 import { answerTask } from '../../trial/trial-bench.ts';
+import { systemPython } from '../../backends/local/local-bench.ts';
 
 export type OverrunKind =
   | 'agent-sleeps'
@@ -205,6 +206,7 @@ async function runNative(kind: OverrunKind, { provider, limitMs, id, root }: One
       },
       ...{ dataDir: path.join(root, id), clock: systemClock, logger: silentLogger },
       limits: { maxConcurrent: 1, maxQueueDepth: 0 },
+      ...systemPython,
     },
   );
   await backend.start(never);
@@ -240,6 +242,7 @@ async function runLocal(kind: OverrunKind, { limitMs, id, root }: OneRun): Promi
     {
       ...{ dataDir: path.join(root, id), baseDir: root, clock: systemClock, logger: silentLogger },
       limits: { maxConcurrent: 1, maxQueueDepth: 0 },
+      ...systemPython,
     },
   );
   await backend.start(never);

@@ -58,7 +58,8 @@ function valuesOf({ path, setting: { kind } }: SettingRow): readonly [string, st
   if (kind.expects === 'true or false') return ['true', 'false', 'true'];
   if (kind.expects.startsWith('a table of'))
     return ['{"a":"env:A"}', '{"b":"env:B"}', '{"c":"file:c"}'];
-  if (kind.expects === 'a table') return ['{"a":1}', '{"a":2}', '{"a":3}'];
+  if (kind.expects === 'a table' || kind.expects.startsWith('a table, or'))
+    return ['{"a":1}', '{"a":2}', '{"a":3}'];
   if (kind.expects.endsWith('from 0 to 1')) return ['0.1', '0.2', '0.3'];
   if (/^(a whole number|a number|seconds)/.test(kind.expects)) return ['5001', '5002', '5003'];
   return ['one', 'two', 'three'];
@@ -201,7 +202,7 @@ describe('the configuration of slipway serve', () => {
       b: { key: [], idPrefix: 'b::', weight: 1 },
     });
     const config = compile({});
-    assert.ok(Object.isFrozen(config) && Object.isFrozen(config.backend.native.agentOptions));
+    assert.ok(Object.isFrozen(config) && Object.isFrozen(config.keys.control));
   });
 
   it('finds slipway.toml in the current folder, and another file by flag or variable', async () => {
