@@ -7,13 +7,13 @@ noted, and the end of the server heard, while the code is busy.
 import asyncio
 import os
 import platform
-import signal
 import sys
 import threading
 import time
 
 from .connection import Connection
 from .failures import failure_of, load_failure
+from .guard import end_group, stand_guard
 from .leftovers import CountingExecutor, Leftovers
 
 PROTOCOL_VERSION = 1
@@ -36,6 +36,7 @@ def serve(make_role):
     if start.get("version") != PROTOCOL_VERSION:
         connection.send({"kind": "broken", "message": "the server speaks another protocol"})
         return
+    stand_guard()
     limit_memory(start["memoryMb"])
     asyncio.run(Runner(connection, start).run(make_role))
 
@@ -168,10 +169,3 @@ def limit_memory(megabytes):
     if hard != resource.RLIM_INFINITY:
         size = min(size, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (size, hard))
-
-
-def end_group():
-    group = os.getpgrp()
-    if group > 1:  # in a container it may be the first process, whose group is everybody
-        os.killpg(group, signal.SIGKILL)
-    os._exit(1)
