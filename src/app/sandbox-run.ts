@@ -74,7 +74,7 @@ export async function openSandboxRun(
     cleaning,
     trialFactory:
       (trialLogger) =>
-      (request, { observe, admitAgent }) =>
+      (request, { observe, admitAgent, hostEndpoint }) =>
         ports.createTrial(request, {
           provider,
           resolveAgent: ports.resolveAgent,
@@ -86,6 +86,7 @@ export async function openSandboxRun(
           runId,
           observe,
           extraCaBundle: machine.extraCaBundle,
+          hostEndpoint: hostEndpoint ?? null,
           ...(admitAgent !== undefined && { admitAgent }),
         }),
     [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose](),

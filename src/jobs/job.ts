@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts';
 import { attribute, RolloutError } from '../core/errors.ts';
 import { errorRegistry } from '../core/error-registry.ts';
 import type { Logger } from '../core/logger.ts';
+import type { HostEndpoint } from '../environments/environment.ts';
 import type { TrialObserver } from '../trial/trial-events.ts';
 import type { Trial } from '../trial/trial.ts';
 import type { TrialRequest } from '../trial/trial-options.ts';
@@ -27,7 +28,12 @@ import { namesOf, summarize, type TrialSummary } from './trial-summary.ts';
 /** Makes a trial; everything that trials share is bound already. */
 export type TrialFactory = (
   request: TrialRequest,
-  hooks: { readonly observe: TrialObserver; readonly admitAgent: AdmitAgent | undefined },
+  hooks: {
+    readonly observe: TrialObserver;
+    readonly admitAgent: AdmitAgent | undefined;
+    /** An address of the host that the sandbox may reach. */
+    readonly hostEndpoint?: HostEndpoint | null;
+  },
 ) => Trial;
 
 export interface JobParts {

@@ -1,10 +1,12 @@
 import type { Agent } from '../agents/agent.ts';
 import { RolloutError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { seenFromInside } from '../environments/host-address.ts';
 import { resolveTemplates } from '../tasks/environment-templates.ts';
 import { findSolutionScript } from '../tasks/scripts.ts';
 import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { AgentInfo } from '../wire/harbor/trial-result.ts';
+import type { TrialRun } from './stage.ts';
 import { checkTaskTrajectory } from './task-trajectory.ts';
 import type { TrialParts } from './trial-options.ts';
 import type { TrialPlan } from './trial-plan.ts';
@@ -60,13 +62,22 @@ function refusal(agent: Agent, field: string, what: string): RolloutError {
   });
 }
 
-/** Variables that the agent's commands see in the sandbox. */
-export function sandboxVariables(
-  { agentEnv }: TrialPlan,
-  { hostOnlyVariables }: Agent,
-): Readonly<Record<string, string>> {
-  const hidden = new Set(hostOnlyVariables);
-  return Object.fromEntries(Object.entries(agentEnv).filter(([name]) => !hidden.has(name)));
+/** Variables that the agent's commands see in the sandbox, an address of the host endpoint as it is from there. */
+export function sandboxVariables({
+  plan,
+  agent,
+  parts,
+  environment,
+}: Pick<TrialRun, 'plan' | 'agent' | 'parts' | 'environment'>): Readonly<Record<string, string>> {
+  const hidden = new Set(agent.hostOnlyVariables);
+  const visible = Object.entries(plan.agentEnv).filter(([name]) => !hidden.has(name));
+  const { hostEndpoint: endpoint = null } = parts;
+  const { hostEndpointUrl: insideUrl } = environment;
+  return Object.fromEntries(
+    endpoint === null || insideUrl === null
+      ? visible
+      : visible.map(([name, value]) => [name, seenFromInside(value, { endpoint, insideUrl })]),
+  );
 }
 
 /** `agent_info`: also for a trial that never came to have an agent. */

@@ -4,11 +4,14 @@ import { RolloutError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { dumpTaskEntry } from '../../wire/harbor/dump.ts';
 import { compileJobConfig } from '../../config/job-request.ts';
+import { JobSkills } from '../../jobs/skills.ts';
 import type { AppPorts } from '../ports.ts';
 import { openSandboxRun } from '../sandbox-run.ts';
 
 export function nativePorts(ports: AppPorts, logger: Logger): NativePorts {
+  const skills = new JobSkills(ports.skillSources);
   return {
+    loadSkills: (sources, signal) => skills.load(sources, signal),
     async openTrials({ environment, allowUnsandboxed }, signal) {
       const ended = new AbortController();
       const run = await openSandboxRun(
@@ -25,6 +28,7 @@ export function nativePorts(ports: AppPorts, logger: Logger): NativePorts {
       const createTrial = run.trialFactory(logger);
       return {
         createTrial,
+        hasHostEndpoint: run.provider.capabilities.hostEndpoint,
         async [Symbol.asyncDispose]() {
           ended.abort(new RolloutError('CANCELLED', 'the server has ended', { phase: 'server' }));
           await run[Symbol.asyncDispose]();

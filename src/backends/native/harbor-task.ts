@@ -24,22 +24,31 @@ export function readHarborTask(
     const path = task.replace(/^~(?=\/|$)/, homedir());
     return { entry: entry({ path }), warnings: [] };
   }
-  const gitUrl = metadata['git_url'];
-  if (typeof gitUrl === 'string' && gitUrl !== '') return gitTask(gitUrl, metadata);
+  const gitUrl = textOf(metadata, 'git_url');
+  if (gitUrl !== null) return gitTask(gitUrl, metadata);
   return packageTask(typeof task === 'string' ? task : JSON.stringify(task));
 }
 
 function gitTask(gitUrl: string, metadata: Readonly<Record<string, unknown>>): HarborTask {
-  const { task_path: path, git_commit_id: commit } = metadata;
-  const isPinned = typeof commit === 'string' && commit.trim() !== '';
+  const commit = textOf(metadata, 'git_commit_id');
+  const isPinned = commit !== null && commit.trim() !== '';
   return {
     entry: entry({
-      path: typeof path === 'string' && path !== '' ? path : '.',
+      path: textOf(metadata, 'task_path') ?? '.',
       git_url: gitUrl,
       git_commit_id: isPinned ? commit : null,
     }),
     warnings: isPinned ? [] : ['the task of a repository is not pinned: set git_commit_id'],
   };
+}
+
+/** null = absent or empty, as Python sees it. Another kind of value is a mistake: to pass over it would be to run another task. */
+function textOf(metadata: Readonly<Record<string, unknown>>, key: string): string | null {
+  const value = metadata[key];
+  if (value === undefined || value === null || value === '' || value === 0 || value === false)
+    return null;
+  if (typeof value === 'string') return value;
+  throw invalid(`metadata.${key} is no text`, `metadata.${key}`);
 }
 
 function packageTask(text: string): HarborTask {
@@ -58,10 +67,10 @@ function entry(fields: Partial<TaskEntry>): TaskEntry {
   return taskEntrySchema.parse(fields);
 }
 
-function invalid(message: string): RolloutError {
+function invalid(message: string, field = 'metadata.harbor_task'): RolloutError {
   return new RolloutError('REFERENCE_INVALID', message, {
     phase: 'resolve',
-    field: 'metadata.harbor_task',
+    field,
     remedy:
       'Set metadata.harbor_task to a local path (./task, /task, ~/task), to org/name@ref, or set git_url with task_path and git_commit_id.',
   });

@@ -10,9 +10,12 @@ import type {
   ExecutionProbe,
   ExecutionRequest,
 } from '../execution-backend.ts';
+import { RolloutFolders } from '../shared/rollout-folders.ts';
 import { NativeExecution } from './native-execution.ts';
 import { compileNativeOptions, type NativeOptions } from './native-options.ts';
 import type { NativePorts, NativeTrials } from './native-ports.ts';
+import { trialName } from './native-trial-config.ts';
+import { prewarm } from './prewarm.ts';
 
 export interface NativeBackendParts {
   readonly ports: NativePorts;
@@ -29,6 +32,7 @@ export class NativeBackend implements ExecutionBackend {
   readonly #options: NativeOptions;
   readonly #parts: NativeBackendParts;
   readonly #live = new Map<NativeExecution, Promise<unknown>>();
+  readonly #folders: RolloutFolders;
   #trials: NativeTrials | null = null;
   #closed: Promise<void> | null = null;
 
@@ -36,33 +40,42 @@ export class NativeBackend implements ExecutionBackend {
   constructor(options: Readonly<Record<string, unknown>>, parts: NativeBackendParts) {
     this.#options = compileNativeOptions(options);
     this.#parts = parts;
+    this.#folders = new RolloutFolders(path.join(parts.dataDir, 'trials'), trialName);
   }
 
   health(): Readonly<Record<string, unknown>> {
-    const { agent } = this.#options;
+    const { agent, binding } = this.#options;
     const { maxConcurrent, maxQueueDepth } = this.#parts.limits;
-    const callsModel = agent !== 'oracle';
     return {
       status: 'ok',
       backend: 'native_harbor',
-      agent,
-      binding: agent,
-      binding_protocol: callsModel ? 'OpenAI Chat Completions' : 'none',
+      agent: agent.name ?? agent.import_path,
+      binding: binding.name,
+      binding_protocol: binding.protocol,
       protocol_capabilities: ['OpenAI Chat Completions'],
       gateway_routing: null,
-      evaluation_supported: true,
-      training_supported: callsModel,
+      evaluation_supported: binding.evaluates,
+      training_supported: binding.trains,
       max_concurrency: maxConcurrent,
       max_queue_depth: maxQueueDepth,
     };
   }
 
-  /** Opens the environment, and removes what dead servers left in it. ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED. */
+  /**
+   * Opens the environment, then prepares the tasks of `prewarm`. ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED; CAPABILITY_UNSUPPORTED
+   * for an agent whose calls could not leave the sandbox; PREWARM_FAILED.
+   */
   async start(signal: AbortSignal): Promise<void> {
-    const { environment, allowUnsandboxed } = this.#options;
-    if (this.#options.agent === 'oracle')
-      this.#parts.logger.log('warn', 'the oracle calls no model: its rollouts train nothing');
-    this.#trials = await this.#parts.ports.openTrials({ environment, allowUnsandboxed }, signal);
+    const { environment, allowUnsandboxed, binding, prewarm: tasks } = this.#options;
+    const { ports, logger, dataDir } = this.#parts;
+    if (binding.note !== null) logger.log('warn', binding.note, { binding: binding.name });
+    const trials = await ports.openTrials({ environment, allowUnsandboxed }, signal);
+    this.#trials = trials;
+    if (binding.callsFromSandbox && !trials.hasHostEndpoint)
+      throw noHostEndpoint(binding.name, environment.type ?? '');
+    if (tasks.length === 0) return;
+    const trialsDir = path.join(dataDir, 'trials');
+    await prewarm({ options: this.#options, trials, ports, trialsDir, logger }, signal);
   }
 
   execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution {
@@ -72,7 +85,9 @@ export class NativeBackend implements ExecutionBackend {
       options: this.#options,
       trials: this.#trials,
       findTask: (entry, signal) => ports.findTask(entry, signal),
+      loadSkills: (sources, signal) => ports.loadSkills(sources, signal),
       trialsDir: path.join(dataDir, 'trials'),
+      folder: this.#folders.use(request.id),
       clock,
       logger,
     });
@@ -84,6 +99,10 @@ export class NativeBackend implements ExecutionBackend {
   async probe(id: string, signal: AbortSignal): Promise<ExecutionProbe | null> {
     const execution = [...this.#live.keys()].find((live) => live.id === id);
     return (await execution?.probe(signal)) ?? null;
+  }
+
+  async forget(ids: readonly string[]): Promise<void> {
+    await this.#folders.forget(ids);
   }
 
   close(): Promise<void> {
@@ -98,4 +117,13 @@ export class NativeBackend implements ExecutionBackend {
     await Promise.all(live.map(([, ended]) => ended));
     await this.#trials?.[Symbol.asyncDispose]();
   }
+}
+
+function noHostEndpoint(binding: string, environment: string): RolloutError {
+  const message = `the binding ${binding} calls its model from inside the sandbox, and sandboxes of ${environment} reach no address of the host`;
+  return new RolloutError('CAPABILITY_UNSUPPORTED', message, {
+    phase: 'config',
+    field: 'backend.native.environment',
+    remedy: 'Use another environment, or an agent that calls its model from the host.',
+  });
 }

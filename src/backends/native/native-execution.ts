@@ -17,12 +17,14 @@ import type { TrialConfig } from '../../wire/harbor/trial-config.ts';
 import type { TrialResult } from '../../wire/harbor/trial-result.ts';
 import type {
   AbortReceipt,
+  ArchivedFiles,
   Execution,
   ExecutionHooks,
   ExecutionProbe,
   ExecutionRequest,
   ExecutionResult,
 } from '../execution-backend.ts';
+import type { UsedFolder } from '../shared/rollout-folders.ts';
 import { TrialPhases } from '../shared/trial-diagnostics.ts';
 import { readHarborTask } from './harbor-task.ts';
 import type { NativeOptions } from './native-options.ts';
@@ -35,7 +37,7 @@ import {
   type NativeEnding,
   type Setting,
 } from './native-result.ts';
-import { nativeTrialConfig, trialName } from './native-trial-config.ts';
+import { hostEndpointOf, nativeTrialConfig, trialName } from './native-trial-config.ts';
 import { trialOutput } from './trial-output.ts';
 import { TrialProgressMap } from './trial-progress.ts';
 
@@ -46,7 +48,10 @@ export interface NativeExecutionParts {
   readonly options: NativeOptions;
   readonly trials: NativeTrials;
   readonly findTask: NativePorts['findTask'];
+  readonly loadSkills: NativePorts['loadSkills'];
   readonly trialsDir: string;
+  /** Of its trial. */
+  readonly folder: UsedFolder;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -70,7 +75,8 @@ export class NativeExecution implements Execution {
   #completion: Promise<void> | null = null;
   #beginning: Promise<void> | null = null;
   #receipt: Promise<AbortReceipt> | null = null;
-  #isRemovable = false;
+  /** Of the trial's folder: a failed trial stays, and so does one of which something could not be read. */
+  #stays: 'always' | 'unless archived' | 'never' = 'always';
 
   constructor(request: ExecutionRequest, hooks: ExecutionHooks, parts: NativeExecutionParts) {
     this.#request = request;
@@ -91,15 +97,24 @@ export class NativeExecution implements Execution {
     return this.#trial === null ? null : { sandboxes: await this.#trial.inspect(signal) };
   }
 
-  async release(): Promise<void> {
+  async release(archived: ArchivedFiles = { isComplete: true }): Promise<void> {
     // An abort is answered before the trial has written its last file.
     if (this.#aborted.signal.aborted) await this.result.catch(() => undefined);
-    if (this.#isRemovable) await rm(this.#dir, { recursive: true, force: true });
+    try {
+      if (this.#stays === 'never' || (this.#stays === 'unless archived' && archived.isComplete))
+        await rm(this.#dir, { recursive: true, force: true });
+      else if (this.#stays === 'unless archived')
+        this.#parts.logger.log('warn', 'not everything of a trial was archived: its folder stays', {
+          ...{ rollout: this.#request.id, folder: path.basename(this.#dir) },
+        });
+    } finally {
+      await this.#parts.folder.leave();
+    }
   }
 
   abort(reason: Error): Promise<AbortReceipt> {
     // A controller that cancels has no use for what is there; after any other abort somebody may.
-    this.#isRemovable ||= isRolloutError(reason, 'CANCELLED');
+    if (isRolloutError(reason, 'CANCELLED')) this.#stays = 'never';
     this.#receipt ??= this.#abortNow(reason);
     return this.#receipt;
   }
@@ -153,11 +168,15 @@ export class NativeExecution implements Execution {
     this.#warn(warnings);
     const { trajectory, files, problems } = await trialOutput(trial.dir);
     this.#warn(problems);
+    if (problems.length > 0) this.#warn([`the folder of the trial stays: ${trial.name}`]);
     const isCancelled = final.outcome.cause === 'CANCELLED';
     if (!isCancelled && this.#completion === null && workflow !== final) this.#complete(workflow);
     await this.#completion;
-    const isGood = final.status === 'success' && problems.length === 0;
-    this.#isRemovable ||= (isGood && this.#parts.options.removesSuccessfulTrials) || isCancelled;
+    const isGood = final.status === 'success' && this.#parts.options.removesSuccessfulTrials;
+    // A controller that cancelled while the trial was read has said already what stays of it.
+    if (isCancelled) this.#stays = 'never';
+    else if (isGood && problems.length === 0 && this.#stays !== 'never')
+      this.#stays = 'unless archived';
     return { ...this.#cleaned(final), trajectory, files };
   }
 
@@ -177,6 +196,7 @@ export class NativeExecution implements Execution {
     this.#warn(warnings);
     const config = nativeTrialConfig(this.#request, options, { entry: task.entry, trialsDir });
     this.#config = config;
+    await raceAbort(this.#parts.folder.isFree, signal);
     // Of a server that died before the agent began.
     await rm(this.#dir, { recursive: true, force: true });
     signal.throwIfAborted();
@@ -186,7 +206,7 @@ export class NativeExecution implements Execution {
         taskName: task.name,
         taskId: task.taskId,
         source: task.entry.source,
-        load: (loading) => this.#load(task, loading),
+        load: (loading) => this.#load(task, config.agent.skills, loading),
       },
       {
         observe: (event) => this.#observe(event),
@@ -196,14 +216,15 @@ export class NativeExecution implements Execution {
           await this.#beginning;
           return () => undefined;
         },
+        hostEndpoint: hostEndpointOf(this.#request, options),
       },
     );
   }
 
-  async #load(task: NativeTask, signal: AbortSignal) {
+  async #load(task: NativeTask, skills: readonly string[], signal: AbortSignal) {
     const inputs = await task.load(signal);
     this.#task = inputs.task;
-    return { ...inputs, skills: [] };
+    return { ...inputs, skills: await this.#parts.loadSkills(skills, signal) };
   }
 
   #observe(event: TrialEvent): void {

@@ -83,7 +83,7 @@ async function runWithLimit(run: RoundRun, signal: AbortSignal): Promise<void> {
         user: round.agentUser,
         env: {
           ...(deadline !== null && { [deadlineVariable]: deadline.toISOString() }),
-          ...sandboxVariables(run.plan, agent),
+          ...sandboxVariables(run),
         },
       }),
       step: round.step === null ? null : { name: round.step.name, index: round.index },

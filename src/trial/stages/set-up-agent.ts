@@ -11,7 +11,7 @@ export const setUpAgent: Stage = {
     const { plan, record, agent } = run;
     const environment = agentEnvironment(run.environment, {
       user: plan.task.agent.user,
-      env: sandboxVariables(plan, run.agent),
+      env: sandboxVariables(run),
     });
     const setUp = async (limited: AbortSignal): Promise<void> => {
       run.state.baseProcesses = await run.environment.snapshotProcesses(limited);

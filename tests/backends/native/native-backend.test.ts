@@ -135,7 +135,7 @@ describe('the agent of the native backend', () => {
           enable_summarize: false,
           proactive_summarization_threshold: 0,
           api_base: 'http://127.0.0.1:9/v1',
-          llm_kwargs: { timeout: 5, api_key: 'route-key-1234' },
+          llm_kwargs: { timeout: 5, api_key: 'route-key-1234', extra_body: { stream: false } },
         },
       },
     ]);

@@ -47,8 +47,13 @@ export function portsOn(
   over: Pick<NativeBenchOptions, 'resolveAgent' | 'openEngine'> = {},
 ): NativePorts {
   return {
+    loadSkills: (sources) =>
+      sources.length === 0
+        ? Promise.resolve([])
+        : Promise.reject(new RolloutError('REFERENCE_INVALID', 'no skills', { phase: 'resolve' })),
     openTrials: () =>
       Promise.resolve({
+        hasHostEndpoint: provider.capabilities.hostEndpoint,
         createTrial: (request, hooks) =>
           createTrial(request, {
             provider,

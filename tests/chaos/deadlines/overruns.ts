@@ -192,6 +192,7 @@ async function runNative(kind: OverrunKind, { provider, limitMs, id, root }: One
         openTrials: async (...given) => {
           const trials = await ports.openTrials(...given);
           return {
+            hasHostEndpoint: trials.hasHostEndpoint,
             [Symbol.asyncDispose]: () => trials[Symbol.asyncDispose](),
             createTrial: (request, { observe, ...hooks }) =>
               trials.createTrial(request, {
