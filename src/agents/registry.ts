@@ -25,13 +25,13 @@ export const agentNames: readonly string[] = [...agents.keys()].sort();
 export const resolveAgent: AgentResolver = async (name) => {
   const load = agents.get(name);
   if (load !== undefined) return await load();
-  if (name.includes(':')) {
+  if (/^(?!acp:)[^:]+:[^:]+$/.test(name)) {
     const { PythonAgent } = await import('./python/python-agent.ts');
     return (options) => new PythonAgent(name, options);
   }
   throw new RolloutError('AGENT_UNKNOWN', `no agent is called ${JSON.stringify(name)}`, {
     phase: 'config',
     field: 'agent.name',
-    remedy: `Use one of: ${agentNames.join(', ')}.`,
+    remedy: `Use one of: ${agentNames.join(', ')}; or a class in Python, as module:Class.`,
   });
 };

@@ -70,8 +70,13 @@ function refuseImportPaths(config: JobConfig, problems: Problems): void {
   };
   refuse('environment.import_path', config.environment.import_path);
   refuse('verifier.import_path', config.verifier.import_path);
-  config.agents.forEach((agent, index) => {
-    refuse(`agents[${index}].import_path`, agent.import_path);
+  config.agents.forEach(({ import_path: path }, index) => {
+    if (path !== null && !/^[^:\s]+:[^:\s]+$/.test(path))
+      problems.add(
+        `agents[${index}].import_path`,
+        `“${path}” is no import path`,
+        'Write it as module:Class.',
+      );
   });
 }
 

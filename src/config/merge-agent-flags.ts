@@ -6,17 +6,18 @@ import { runFlags, type FlagValues } from './run-flags.ts';
 import { parseLooseMap, parseVariables } from './value-parsing.ts';
 
 /**
- * `--agent` replaces the agents, one per agent and model; without it every configured agent gets the other flags, and `--model`
+ * `--agent` and `--agent-import-path` replace the agents, one per agent and model; without it every configured agent gets the other flags, and `--model`
  * alone names the model of agents that have none (Harbor ignores it).
  */
 export function mergeAgentFlags(job: Fields, flags: FlagValues, problems: Problems): void {
-  const names = listOf(flags, '--agent');
+  const named = [
+    ...listOf(flags, '--agent').map((name) => agentNamed(name, problems)),
+    ...listOf(flags, '--agent-import-path').map((path) => ({ import_path: path })),
+  ];
   const models = listOf(flags, '--model');
-  if (names.length > 0)
-    job['agents'] = names.flatMap((name) =>
-      models.length === 0
-        ? [{ name: named(name, problems) }]
-        : models.map((model) => ({ name: named(name, problems), model_name: model })),
+  if (named.length > 0)
+    job['agents'] = named.flatMap((agent) =>
+      models.length === 0 ? [agent] : models.map((model) => ({ ...agent, model_name: model })),
     );
   else if (models.length > 0) applyModels(job, models);
   const changes = agentChanges(flags, problems);
@@ -27,14 +28,15 @@ export function mergeAgentFlags(job: Fields, flags: FlagValues, problems: Proble
   job['agents'] = agents;
 }
 
-function named(name: string, problems: Problems): string {
-  if (name.includes(':'))
+/** As in Harbor, a name with a colon is an import path. */
+function agentNamed(name: string, problems: Problems): Fields {
+  if (name.startsWith('acp:'))
     problems.add(
       '--agent',
-      `“${name}” is not a built-in agent; classes and acp agents run only in Harbor`,
-      'Name a built-in agent.',
+      `“${name}” is an agent of a registry, which runs only in Harbor`,
+      'Name a built-in agent, or a class as module:Class.',
     );
-  return name;
+  return name.includes(':') ? { import_path: name } : { name };
 }
 
 function applyModels(job: Fields, models: readonly string[]): void {

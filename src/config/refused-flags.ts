@@ -38,7 +38,6 @@ export const refusedFlags: Readonly<
     hosted,
     'Leave the flag out; results stay in the job folder.',
   ),
-  ...refuse(['--agent-import-path'], true, pythonClass, 'Name a built-in agent with --agent.'),
   ...refuse(
     ['--environment-import-path'],
     true,

@@ -120,7 +120,7 @@ const badCommands: Readonly<Record<string, BadCommand>> = {
   'a plugin': { argv: ['run', '--plugin', 'm:C'], exitCode: 2, says: /^CONFIG_INVALID \[--plugin\]: .*not supported/ },
   'a simulated user': { argv: ['run', '--user-agent', 'x'], exitCode: 2, says: /^CONFIG_INVALID \[--user-agent\]/ },
   'a hosted run': { argv: ['run', '--launch'], exitCode: 2, says: /^CONFIG_INVALID \[--launch\]/ },
-  'an agent class': { argv: ['run', '-a', 'module:Class', '-p', here('tasks')], exitCode: 2, says: /^CONFIG_INVALID \[--agent\]/ },
+  'an agent class without a module': { argv: ['run', '--agent-import-path', 'Class', '-p', here('tasks')], exitCode: 2, says: /^CONFIG_INVALID \[agents\[0\]\.import_path\]/ },
   'kwargs without =': { argv: ['run', '--ak', 'what'], exitCode: 2, says: /^CONFIG_INVALID \[--agent-kwarg\]: expected KEY=VALUE/ },
   'mounts that are no list': { argv: ['run', '--mounts', '{}'], exitCode: 2, says: /^CONFIG_INVALID \[--mounts\]/ },
   'a resource policy that does not exist': { argv: ['run', '--cpus', 'maybe', '-p', here('tasks')], exitCode: 2, says: /^CONFIG_INVALID \[environment.cpu_enforcement_policy\]/ },

@@ -95,6 +95,21 @@ const rows: readonly {
     },
   },
   {
+    title: 'a class may be named by --agent or --agent-import-path, for each model',
+    flags: {
+      '--agent': ['oracle', 'a.b:C'],
+      '--agent-import-path': ['d:E'],
+      '--model': ['m'],
+    },
+    expected: {
+      agents: [
+        { name: 'oracle', model_name: 'm' },
+        { import_path: 'a.b:C', model_name: 'm' },
+        { import_path: 'd:E', model_name: 'm' },
+      ],
+    },
+  },
+  {
     title: '--model alone names the model of agents without one',
     file: { agents: [{ name: 'x' }, { name: 'y', model_name: 'own' }] },
     flags: { '--model': ['m'] },
@@ -200,7 +215,7 @@ const bad: readonly { readonly flags: FlagValues; readonly field: string }[] = [
   { flags: { '--path': 'x', '--dataset': ['d'] }, field: '--path' },
   { flags: { '--task-git-url': 'https://host.test/r' }, field: '--task-git-url' },
   { flags: { '--task-git-commit': 'abc' }, field: '--task-git-commit' },
-  { flags: { '--agent': ['module:Class'] }, field: '--agent' },
+  { flags: { '--agent': ['acp:some-agent'] }, field: '--agent' },
 ];
 
 for (const { flags, field } of bad)

@@ -36,7 +36,7 @@ export function addRunCommand(
 }
 
 async function runCommand(scope: CommandScope, flags: FlagValues): Promise<number> {
-  const given = await readVariables(flags);
+  const given = { ...(await readVariables(flags)), ...interpreterOf(flags) };
   const ports = await scope.ports(given);
   const { config, warnings } = await readJobRequest(flags, ports.machine.cwd);
   if (flags['--print-config'] === true) {
@@ -134,6 +134,12 @@ async function confirmVariables(
   const question = `${table}\nThe tasks use these variables. Proceed? (Y/n) `;
   const answer = await terminal.ask(question, signal);
   return answer === null || !/^\s*no?\s*$/i.test(answer);
+}
+
+/** Where agents in Python look for it. */
+function interpreterOf(flags: FlagValues): Record<string, string> {
+  const python = flags['--python'];
+  return typeof python === 'string' ? { SLIPWAY_PYTHON: python } : {};
 }
 
 async function readVariables(flags: FlagValues): Promise<Record<string, string>> {
