@@ -4,6 +4,7 @@ import { addCleanupCommand } from './commands/cleanup.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addEngineCommand } from './commands/engine.ts';
 import { addCompareCommand, addResumeCommand } from './commands/jobs.ts';
+import { addPreflightCommand } from './commands/preflight.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addServeCommand } from './commands/serve.ts';
 import { addCallbacksCommands, addRolloutsCommands } from './commands/rollouts.ts';
@@ -25,6 +26,7 @@ export function buildProgram(version: string, run: RunAction): Command {
     .helpCommand(false)
     .exitOverride();
   addRunCommand(program, 'run', run);
+  addPreflightCommand(program, run);
   addServeCommand(program, run);
   addStatusCommand(program, run);
   addCancelCommand(program, run);

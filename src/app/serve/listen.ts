@@ -18,24 +18,32 @@ export async function listen(
   try {
     await server.listen({ host, port, backlog: waitingConnections });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new RolloutError(
-      'LISTEN_REFUSED',
-      `${host}:${port} cannot be listened on: ${code ?? ''}`,
-      {
-        phase: 'server',
-        field,
-        cause: error,
-        remedy:
-          code === 'EADDRINUSE'
-            ? 'Stop what listens there, or choose another port.'
-            : 'Choose an address of this machine, and a port that you may use.',
-      },
-    );
+    throw listenRefused({ host, port }, field, error);
   }
   const bound = server.server.address();
   const actual = typeof bound === 'object' && bound !== null ? bound.port : port;
   return `http://${reachable(host)}:${actual}`;
+}
+
+export function listenRefused(
+  { host, port }: Address,
+  field: string,
+  error: unknown,
+): RolloutError {
+  const { code } = error as NodeJS.ErrnoException;
+  return new RolloutError(
+    'LISTEN_REFUSED',
+    `${host}:${port} cannot be listened on: ${code ?? ''}`,
+    {
+      phase: 'server',
+      field,
+      cause: error,
+      remedy:
+        code === 'EADDRINUSE'
+          ? 'Stop what listens there, or choose another port.'
+          : 'Choose an address of this machine, and a port that you may use.',
+    },
+  );
 }
 
 const closeLimitMs = 2_000;

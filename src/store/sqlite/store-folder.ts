@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boundary, isRolloutError, RolloutError } from '../../core/errors.ts';
 import type { HeldLock, LockPort } from '../../core/lock.ts';
@@ -23,6 +23,16 @@ export async function holdFolder(folder: string, locks: LockPort): Promise<HeldL
       throw error;
     }
   });
+}
+
+/** The error of {@link holdFolder} when another process has the folder, null when it is free. Nothing is changed or made. */
+export async function folderInUse(folder: string, locks: LockPort): Promise<RolloutError | null> {
+  const file = join(folder, 'store.lock');
+  if ((await stat(file).catch(() => null)) === null) return null;
+  const lock = tryLock(file, locks);
+  if (lock === null) return await locked(folder);
+  lock.release();
+  return null;
 }
 
 /** Makes the names in the folder durable, after new files. */

@@ -1,0 +1,105 @@
+/** The tasks that are checked: those of `--task`, of a dataset's rows and of prewarm, each distinct one once. */
+import { statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { readHarborTask } from '../../backends/native/harbor-task.ts';
+import { labelOf } from '../../backends/native/prewarm-tasks.ts';
+import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
+import type { TaskEntry } from '../../wire/harbor/task-entry.ts';
+import type { TrialSettings } from './trial-settings.ts';
+
+/** A reference as somebody wrote it; what is wrong with it is told when it is looked for. */
+export interface NamedTask {
+  /** Without an address, which may hold a credential. */
+  readonly label: string;
+  readonly entry: TaskEntry | RolloutError;
+  readonly warnings: readonly string[];
+}
+
+export interface TaskSources {
+  readonly references: readonly string[];
+  /** Absolute; null = none. */
+  readonly datasetFile: string | null;
+  readonly cwd: string;
+}
+
+/** CONFIG_INVALID for a dataset that cannot be read. */
+export async function namedTasks(
+  { references, datasetFile, cwd }: TaskSources,
+  settings: TrialSettings,
+): Promise<readonly NamedTask[]> {
+  const rows = datasetFile === null ? [] : await datasetRows(datasetFile);
+  const found = [
+    ...references.map((text) => referenced(text, cwd, settings.taskKey)),
+    ...rows.map((metadata, index) => named(metadata, `row ${index + 1}`, settings.taskKey)),
+    ...settings.prewarm.map((entry) => ({ label: labelOf(entry), entry, warnings: [] })),
+  ];
+  // Rows that name no task are told one by one; a task that many rows name is looked at once.
+  return [...new Map(found.map((task) => [keyOf(task), task])).values()];
+}
+
+function keyOf({ label, entry }: NamedTask): string {
+  return entry instanceof RolloutError ? `${label} ${entry.message}` : JSON.stringify(entry);
+}
+
+/** As in `metadata.harbor_task`, a folder that is there, or a whole metadata object. */
+function referenced(text: string, cwd: string, taskKey: string): NamedTask {
+  if (text.startsWith('{')) return named(parsed(text), text.slice(0, 60), taskKey);
+  const folder = path.resolve(cwd, text);
+  const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
+  const isPath = isFolder && !/^[./~]/.test(text);
+  return named({ [taskKey]: isPath ? folder : text }, text, taskKey);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+function named(metadata: unknown, fallback: string, taskKey: string): NamedTask {
+  const given =
+    typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)
+      ? (metadata as Readonly<Record<string, unknown>>)
+      : null;
+  try {
+    const { entry, warnings } = readHarborTask(given, taskKey);
+    return { label: labelOf(entry), entry, warnings };
+  } catch (error) {
+    if (!isRolloutError(error)) throw error;
+    return { label: fallback, entry: error, warnings: [] };
+  }
+}
+
+/** Metadata of the rows of a JSON list, or of JSON lines. */
+async function datasetRows(file: string): Promise<readonly unknown[]> {
+  const refuse = (message: string): RolloutError =>
+    new RolloutError('CONFIG_INVALID', `${file}: ${message}`, {
+      phase: 'config',
+      field: '--dataset',
+      remedy: 'Name a file of JSON lines, or of a JSON list, with an object per row.',
+    });
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    const { code } = error as NodeJS.ErrnoException;
+    throw refuse(code === 'ENOENT' ? 'no such file' : messageOf(error));
+  });
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const rows: unknown[] = text.trimStart().startsWith('[')
+    ? listOf(parsed(text), refuse)
+    : lines.map((line, index) => {
+        const row = parsed(line);
+        if (row === null) throw refuse(`row ${index + 1} is no JSON`);
+        return row;
+      });
+  return rows.map((row) => {
+    const metadata = (row as { readonly metadata?: unknown } | null)?.metadata;
+    return typeof metadata === 'string' ? parsed(metadata) : metadata;
+  });
+}
+
+function listOf(value: unknown, refuse: (message: string) => RolloutError): unknown[] {
+  if (!Array.isArray(value)) throw refuse('is no list');
+  return value as unknown[];
+}
