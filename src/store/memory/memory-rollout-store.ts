@@ -29,7 +29,10 @@ export class MemoryRolloutStore implements RolloutStore {
   #isClosed = false;
 
   /** `now` stamps deliveries: `clock.now`. */
-  constructor(now: () => Date, { onClose = () => undefined }: { readonly onClose?: () => void } = {}) {
+  constructor(
+    now: () => Date,
+    { onClose = () => undefined }: { readonly onClose?: () => void } = {},
+  ) {
     this.#deliveries = new MemoryDeliveries(now);
     this.#onClose = onClose;
   }
