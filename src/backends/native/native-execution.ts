@@ -229,7 +229,7 @@ export class NativeExecution implements Execution {
 
   #observe(event: TrialEvent): void {
     const { clock } = this.#parts;
-    this.#phases.heed(event);
+    this.#phases.heed(event, this.#trial?.failure ?? null);
     const isVerified = event.type === 'stage:started' && event.phase === 'verifier';
     if (isVerified && event.step === null && this.#trial !== null)
       this.#complete(agentStopped(this.#trial.failure, this.#trial.timings, this.#setting()));

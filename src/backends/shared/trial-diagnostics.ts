@@ -53,13 +53,21 @@ type Failure = Pick<RolloutError, 'code' | 'phase'>;
 /** Where a trial is, and where it failed. */
 export class TrialPhases {
   #at: DiagnosticPhase = 'setup';
+  #step: string | null = null;
+  #known: RolloutError | null = null;
   #hasAgentSetup = false;
   readonly #failed: { readonly step: string | null; readonly phase: DiagnosticPhase }[] = [];
 
-  heed(event: TrialEvent): void {
+  /** `failure`: what the trial has failed with by then. An agent that runs out of time fails no stage. */
+  heed(event: TrialEvent, failure: RolloutError | null): void {
+    if (failure !== null && failure !== this.#known)
+      this.#failed.push({ step: this.#step, phase: this.#at });
+    this.#known = failure;
     if (event.type === 'trial:started') this.#at = 'trial_setup';
-    else if (event.type === 'stage:started') this.#begin(event.phase);
-    else if (event.type === 'stage:ended' && event.isFailed)
+    else if (event.type === 'stage:started') {
+      this.#step = event.step;
+      this.#begin(event.phase);
+    } else if (event.type === 'stage:ended' && event.isFailed)
       this.#failed.push({ step: event.step, phase: this.#at });
   }
 
@@ -67,9 +75,10 @@ export class TrialPhases {
   of({ code, phase }: Failure, step: string | null): DiagnosticPhase {
     if (code === 'CANCELLED' || code === 'SERVER_STOPPING') return 'cancelled';
     const failed = this.#failed.find((one) => step === null || one.step === step);
-    if (failed !== undefined) return failed.phase;
+    const arose = failed?.phase ?? this.#at;
     // Reading the task belongs to finding it, although the trial does it.
-    return phase === 'resolve' || phase === 'config' ? 'setup' : this.#at;
+    const isFound = arose !== 'trial_setup' || (phase !== 'resolve' && phase !== 'config');
+    return isFound ? arose : 'setup';
   }
 
   #begin(phase: RolloutError['phase']): void {

@@ -6,7 +6,7 @@ import {
   type DiagnosticPhase,
 } from '../../../src/backends/shared/trial-diagnostics.ts';
 import type { ErrorCode } from '../../../src/core/error-registry.ts';
-import type { Phase } from '../../../src/core/errors.ts';
+import { RolloutError, type Phase } from '../../../src/core/errors.ts';
 import type { TrialTimings } from '../../../src/trial/trial.ts';
 
 const started = { type: 'trial:started', trialName: 't', taskName: 'k' } as const;
@@ -16,14 +16,14 @@ type Stage = readonly [phase: Phase, ...stepAndEnd: string[]];
 /** A trial in which these stages ran, the failing ones marked. */
 function phasesAfter(stages: readonly Stage[]): TrialPhases {
   const phases = new TrialPhases();
-  phases.heed(started);
+  phases.heed(started, null);
   for (const stage of stages) {
     const isFailed = stage.at(-1) === 'fails';
     const [phase, named] = stage;
     const step = named === undefined || named === 'fails' ? null : named;
     const about = { trialName: 't', stage: phase, phase, step };
-    phases.heed({ type: 'stage:started', ...about });
-    phases.heed({ type: 'stage:ended', ...about, durationMs: 1, isFailed });
+    phases.heed({ type: 'stage:started', ...about }, null);
+    phases.heed({ type: 'stage:ended', ...about, durationMs: 1, isFailed }, null);
   }
   return phases;
 }
@@ -107,6 +107,14 @@ describe('the phase of a failure', () => {
     it(`of ${title} is where it arose: ${expected}`, () => {
       assert.equal(phasesAfter(stages).of({ code, phase }, step ?? null), expected);
     });
+
+  it('of an agent that ran out of time is the agent, although no stage failed', () => {
+    const phases = phasesAfter([['environment'], ['agent-setup'], ['agent']]);
+    const late = new RolloutError('AGENT_TIMEOUT', 'late', { phase: 'agent' });
+    const about = { trialName: 't', stage: 's', phase: 'verifier', step: null } as const;
+    phases.heed({ type: 'stage:started', ...about }, late);
+    assert.equal(phases.of(late, null), 'agent');
+  });
 
   it('is the setup before there is a trial', () => {
     assert.equal(new TrialPhases().of({ code: 'GIT_FAILED', phase: 'environment' }, null), 'setup');
