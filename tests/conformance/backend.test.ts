@@ -34,34 +34,38 @@ backendSuite({
   },
 });
 
-const userCode = path.join(import.meta.dirname, '../backends/local/user-code.ts');
+const userCode = path.join(import.meta.dirname, '../backends/local/user');
+const kinds = [
+  ['local', `${userCode}-code.ts`, 'sleeps', 64],
+  ['local in Python', `${userCode}_code.py`, 'heeds', null],
+] as const;
 
-backendSuite({
-  name: 'local',
-  chargesQueueTime: true,
-  open: async () => {
-    const dataDir = await mkdtemp(path.join(tmpdir(), 'slipway-local-'));
-    const options = { workflow: `${userCode}:Workflow`, grader: `${userCode}:TestGrader` };
-    const backend = new LocalBackend(
-      { ...options, memory_mb: 64, workflow_config: { name: 'test' } },
-      { ...parts, ...systemPython, dataDir, baseDir: dataDir },
-    );
-    await backend.start(never);
-    const acts: Readonly<Record<RolloutKind, string>> = {
-      succeeds: 'list',
-      fails: 'throws',
-      runs: 'sleeps',
-    };
-    return {
-      backend,
-      metadata: (kind) => ({ act: acts[kind] }),
-      [Symbol.asyncDispose]: async () => {
-        await backend.close();
-        await rm(dataDir, { recursive: true, force: true });
-      },
-    };
-  },
-});
+for (const [name, file, runs, memory_mb] of kinds)
+  backendSuite({
+    name,
+    kind: 'local',
+    chargesQueueTime: true,
+    open: async () => {
+      const dataDir = await mkdtemp(path.join(tmpdir(), 'slipway-local-'));
+      const options = { workflow: `${file}:Workflow`, grader: `${file}:TestGrader`, memory_mb };
+      const backend = new LocalBackend(
+        { ...options, workflow_config: { name: 'test' } },
+        { ...parts, ...systemPython, dataDir, baseDir: dataDir },
+      );
+      await backend.start(never);
+      const acts: Readonly<Record<RolloutKind, string>> = {
+        ...{ succeeds: 'list', fails: 'throws', runs },
+      };
+      return {
+        backend,
+        metadata: (kind) => ({ act: acts[kind], grade: 'seven' }),
+        [Symbol.asyncDispose]: async () => {
+          await backend.close();
+          await rm(dataDir, { recursive: true, force: true });
+        },
+      };
+    },
+  });
 
 /** Does what the instruction of the task says. */
 const obedient: AgentResolver = () =>
