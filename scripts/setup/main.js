@@ -8,6 +8,7 @@ import { provideAtifPeers } from './atif-peers.js';
 import { provideBaseImage } from './base-image.js';
 import { provideCompose } from './compose-plugin.js';
 import { provideDocker } from './docker-daemon.js';
+import { provideHarborPeer } from './harbor-peer.js';
 import { provideLlama } from './llama.js';
 import { provideNodeModules } from './node-modules.js';
 import { provideOsmosisPeer } from './osmosis-peer.js';
@@ -37,6 +38,7 @@ export async function setUp(parts) {
   if (parts.includes('tests')) problems.push(await step('trajectory peers', provideAtifPeers));
   if (parts.includes('tests')) problems.push(await step('gguf runtime', provideLlama));
   if (parts.includes('tests')) problems.push(await step('osmosis peer', provideOsmosisPeer));
+  if (parts.includes('tests')) problems.push(await step('harbor peer', provideHarborPeer));
   problems.push(await step('base image', () => provideBaseImage(environments)));
   return problems.every((problem) => problem === null) ? 'complete' : 'partial';
 }

@@ -96,6 +96,15 @@ async function providePython() {
   throw new SetupProblem(`Making a root with Python 3.13 failed:\n${problem}`);
 }
 
+/** The archive itself, also where a container image would do. @returns {Promise<string>} What was done. */
+export async function providePythonRoot() {
+  if (existsSync(pythonRootArchive())) return 'in the cache';
+  const problem = await makeAlone();
+  if (problem !== null)
+    throw new SetupProblem(`Making a root with Python 3.13 failed:\n${problem}`);
+  return 'made from packages';
+}
+
 /** In a second process under a lock: whoever comes second finds it made. @returns {Promise<string | null>} What went wrong. */
 async function makeAlone() {
   try {

@@ -68,7 +68,8 @@ export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<J
   const startedMs = ports.clock.monotonicMs();
   const { machine } = ports;
   const asked = absolutePaths(options.config, machine.cwd);
-  for (const agent of asked.agents) await ports.resolveAgent(agent.name ?? '');
+  for (const { import_path: importPath, name } of asked.agents)
+    await ports.resolveAgent(importPath ?? name ?? '');
   using held = new DisposableStack();
   const folder =
     asked.job_name === ''

@@ -231,7 +231,7 @@ function unrecorded({ config, task }: PlannedTrial, error: RolloutError): TrialS
     trialName: config.trial_name,
     taskName: task.name,
     source: task.source,
-    agentName: config.agent.name ?? 'unknown',
+    agentName: config.agent.name ?? config.agent.import_path ?? 'unknown',
     modelName: config.agent.model_name?.split('/').at(-1) ?? null,
     rewards: null,
     failure: {
