@@ -62,15 +62,25 @@ function withCalls(
   const next = calls.values();
   return steps.map((step) => {
     if (step.source !== 'agent') return step;
-    const { model_name: model, ...metrics } = next.next().value ?? {};
+    const { model_name: model, ...reported } = next.next().value ?? {};
+    const metrics = withMetrics(step.metrics ?? {}, withoutNulls(reported));
     return {
       ...step,
       ...(model != null && { model_name: model }),
-      // Field by field: a report of counts alone erases no token ids.
-      metrics: { ...step.metrics, ...(withoutNulls(metrics) as AtifMetrics) },
+      ...((step.metrics != null || Object.keys(metrics).length > 0) && { metrics }),
       llm_call_count: 1,
     };
   });
+}
+
+/** Field by field: neither a report of counts alone nor one of empty lists erases token ids. */
+function withMetrics(own: AtifMetrics, reported: AtifMetrics): AtifMetrics {
+  const said = Object.entries(reported).filter(
+    ([field, value]) =>
+      !Array.isArray(value) || value.length > 0 || own[field as keyof AtifMetrics] == null,
+  );
+  const extra = reported.extra == null ? own.extra : { ...own.extra, ...reported.extra };
+  return { ...own, ...Object.fromEntries(said), ...(extra != null && { extra }) };
 }
 
 function sums(calls: readonly ReportedCall[]): AtifFinalMetrics {
