@@ -81,6 +81,7 @@ class HarborAgentRole:
             )
         environment = self._environment
         environment.default_user = order["user"]
+        self._see_from_inside(order["env"])
         if kind == "setup":
             environment.connect(connection, lambda: None)
             await self._agent.setup(environment)
@@ -88,6 +89,12 @@ class HarborAgentRole:
         self._context = context = new_context(type(self._agent))
         environment.connect(connection, lambda: dump_context(context))
         await self._agent.run(order["instruction"], environment, context)
+
+    def _see_from_inside(self, env):
+        """An installed agent hands its variables on in ways of its own: they have to be right where they are read."""
+        own = getattr(self._agent, "_extra_env", None)
+        if isinstance(own, dict):
+            own.update({name: value for name, value in env.items() if name in own})
 
     def _read_logs(self):
         """As Harbor does: only what said nothing of its run is asked again."""

@@ -28,6 +28,8 @@ export interface AgentEnvironment extends Pick<
 > {
   /** Whom commands run as without a user of their own; null = the image's. */
   readonly user: string | number | null;
+  /** What its commands see of the agent's variables, an address of the host as it is from inside. */
+  readonly variables: Readonly<Record<string, string>>;
   exec(request: ExecRequest, signal: AbortSignal): ReturnType<Environment['exec']>;
   openControl(options: {
     readonly user?: string | number | null;

@@ -12,6 +12,7 @@ export function agentEnvironment(
   const { user, env } = scope;
   return {
     user,
+    variables: env,
     get hostEndpointUrl() {
       return environment.hostEndpointUrl;
     },

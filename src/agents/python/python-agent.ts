@@ -75,7 +75,7 @@ export class PythonAgent implements Agent {
 
   async setup(environment: AgentEnvironment, signal: AbortSignal): Promise<void> {
     const requests = new EnvironmentRequests(environment, { record: () => undefined, signal });
-    const order = { kind: 'setup', user: environment.user } as const;
+    const order = { kind: 'setup', ...viewOf(environment) } as const;
     await this.#carryOut(order, { phase: 'agent-setup', requests }, signal);
   }
 
@@ -83,7 +83,7 @@ export class PythonAgent implements Agent {
     const { environment, instruction } = run;
     const record = (result: AgentResult): void => run.record(result);
     const requests = new EnvironmentRequests(environment, { record, signal });
-    const order = { kind: 'run', user: environment.user, instruction } as const;
+    const order = { kind: 'run', ...viewOf(environment), instruction } as const;
     try {
       await this.#carryOut(order, { phase: 'agent', requests, record }, signal);
     } finally {
@@ -211,6 +211,10 @@ export class PythonAgent implements Agent {
       kwargs,
     };
   }
+}
+
+function viewOf({ user, variables: env }: AgentEnvironment) {
+  return { user, env };
 }
 
 /** Tells the agent to stop, and ends its process when it does not. */

@@ -29,13 +29,16 @@ export const harborAgentDetailsSchema = z.object({
 });
 export type HarborAgentDetails = z.infer<typeof harborAgentDetailsSchema>;
 
+/** How the environment is seen while the order is carried out. */
+interface View {
+  readonly user: string | number | null;
+  /** Replaces values of `extra_env`: addresses that are other ones inside. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
 export type HarborAgentOrder =
-  | { readonly kind: 'setup'; readonly user: string | number | null }
-  | {
-      readonly kind: 'run';
-      readonly user: string | number | null;
-      readonly instruction: string;
-    }
+  | ({ readonly kind: 'setup' } & View)
+  | ({ readonly kind: 'run'; readonly instruction: string } & View)
   /** The logs of the sandbox are on the host. */
   | { readonly kind: 'read-logs' };
 

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import type { ErrorCode } from '../../../src/core/errors.ts';
 import type { Logger } from '../../../src/core/logger.ts';
+import type { HostEndpoint } from '../../../src/environments/environment.ts';
 import type { TrialResult } from '../../../src/wire/harbor/trial-result.ts';
 import { FakeMachine } from '../../fakes/environment/fake-machine.ts';
 import { FakeProvider } from '../../fakes/environment/fake-provider.ts';
@@ -25,11 +26,12 @@ interface AgentTrial {
   readonly files?: BenchOptions['files'];
   readonly fault?: Fault;
   readonly logger?: Logger;
+  readonly hostEndpoint?: HostEndpoint;
   readonly variables?: Readonly<Record<string, string | undefined>>;
 }
 
 function runAgent(
-  { name, config, files, fault, logger, variables }: AgentTrial,
+  { name, config, files, fault, logger, hostEndpoint, variables }: AgentTrial,
   look?: (bench: TrialBench, result: TrialResult) => void,
 ): Promise<TrialResult> {
   const machine = new FakeMachine();
@@ -42,6 +44,7 @@ function runAgent(
       parts: {
         hostVariables: { ...process.env, SLIPWAY_PYTHONPATH: classes, ...variables },
         ...(logger !== undefined && { logger }),
+        ...(hostEndpoint !== undefined && { hostEndpoint }),
       },
     },
     look,
@@ -105,6 +108,21 @@ void describe('an agent in Python', { concurrency: 4 }, () => {
       none: ',agent',
       scoped: 'scoped,agent',
     });
+  });
+
+  void test('an address of the host endpoint is the one from inside, wherever the agent reads it', async () => {
+    const result = await runAgent({
+      name: 'Address',
+      config: {
+        env: { OPENAI_BASE_URL: 'http://10.0.0.1:4321/v1/a%2Fb', OTHER: 'http://10.0.0.1:4322/' },
+      },
+      hostEndpoint: { host: '10.0.0.1', port: 4321 },
+    });
+    const { own, inside, others } = result.agent_result?.metadata ?? {};
+    assert.equal(own, inside);
+    assert.notEqual(own, 'http://10.0.0.1:4321/v1/a%2Fb');
+    assert.match(String(own), /\/v1\/a%2Fb$/);
+    assert.equal(others, 'http://10.0.0.1:4322/');
   });
 
   void test('copies files and folders in both directions and asks what is there', async () => {

@@ -43,6 +43,7 @@ describe('terminus-2 as an agent', () => {
   };
   const sandbox = (exec: () => Promise<ExecResult>): AgentEnvironment => ({
     user: null,
+    variables: {},
     hostEndpointUrl: null,
     exec,
     openControl: refuse,

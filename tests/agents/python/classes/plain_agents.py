@@ -59,6 +59,19 @@ class Variables(Agent):
         context.metadata = said
 
 
+class Address(Agent):
+    def __init__(self, extra_env, **given):
+        super().__init__(extra_env=extra_env, **given)
+        self._extra_env = dict(extra_env)
+
+    async def work(self, instruction, environment, context):
+        context.metadata = {
+            "own": self._extra_env["OPENAI_BASE_URL"],
+            "inside": (await environment.exec("echo $OPENAI_BASE_URL")).stdout.strip(),
+            "others": self._extra_env["OTHER"],
+        }
+
+
 class Transfers(Agent):
     async def work(self, instruction, environment, context):
         source = self.logs_dir / "sent.txt"
