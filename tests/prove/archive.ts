@@ -1,7 +1,9 @@
 /** Must show: a trajectory in the archive differs from the agent's only in the listed fields, and what cannot be archived keeps its trial. */
 import { archiveDocuments, judgeDocument } from '../chaos/archive/archived-documents.ts';
 import { brokenArchives } from '../chaos/archive/broken-archives.ts';
+import { killArchiving } from '../chaos/archive/killed-archive.ts';
 import { differences } from '../chaos/archive/compare-documents.ts';
+import { runTestFiles } from './run-test-files.ts';
 
 const count = Number(process.env['DOCUMENTS'] ?? 3_000);
 const seeds = Array.from({ length: count }, (_, index) => index + 1);
@@ -26,4 +28,13 @@ for (const [what, change] of brokenArchives) {
   if (!found) missed += 1;
 }
 console.log(`${all.length} documents, ${wrong.length} differ where they may not`);
+for (const isReversed of [false, true]) {
+  const { ended, archived, lost } = await killArchiving({ kills: 25, seed: 7, isReversed });
+  const order = isReversed ? 'control, released before it is archived' : 'archived, then released';
+  console.log(
+    `killed 25 times, ${order}: ${ended} trials, ${archived} archived, ${lost.length} lost`,
+  );
+  if (isReversed ? lost.length === 0 : lost.length > 0) missed += 1;
+}
 if (wrong.length > 0 || missed > 0) process.exitCode = 1;
+await runTestFiles('tests/integration/kept-trials.test.ts');

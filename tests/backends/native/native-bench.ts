@@ -14,7 +14,7 @@ import type { NativePorts } from '../../../src/backends/native/native-ports.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { RolloutError } from '../../../src/core/errors.ts';
 import { never } from '../../../src/core/linked-abort.ts';
-import { silentLogger } from '../../../src/core/logger.ts';
+import { silentLogger, type Logger } from '../../../src/core/logger.ts';
 import type { EngineOpener } from '../../../src/engines/engine.ts';
 import { openEngine } from '../../../src/engines/registry.ts';
 import type { EnvironmentProvider } from '../../../src/environments/environment.ts';
@@ -33,6 +33,9 @@ export interface NativeBenchOptions {
   /** Replaces the registry's agents. */
   readonly resolveAgent?: AgentResolver;
   readonly openEngine?: EngineOpener;
+  readonly logger?: Logger;
+  /** Absent = one of its own, which goes with the bench. */
+  readonly dataDir?: string;
 }
 
 export interface NativeBench extends AsyncDisposable {
@@ -93,7 +96,7 @@ export function portsOn(
 export async function nativeBench(options: NativeBenchOptions = {}): Promise<NativeBench> {
   const provider = options.provider ?? new FakeProvider();
   const task = await taskFolder(options.files ?? answerTask);
-  const dataDir = await mkdtemp(path.join(os.tmpdir(), 'slipway-native-'));
+  const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), 'slipway-native-')));
   const backend = new NativeBackend(
     { agent: 'oracle', environment: provider.kind, ...options.options },
     {
@@ -101,7 +104,7 @@ export async function nativeBench(options: NativeBenchOptions = {}): Promise<Nat
       limits: { maxConcurrent: 8, maxQueueDepth: 8 },
       dataDir,
       clock: systemClock,
-      logger: silentLogger,
+      logger: options.logger ?? silentLogger,
     },
   );
   await backend.start(never);
