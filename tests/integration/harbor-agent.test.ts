@@ -148,7 +148,7 @@ describe('an agent of Harbor’s that is installed in the sandbox', { timeout: 2
     isRefusing = true;
     const refused = await bench.rollOut('refused');
     assert.equal(refused.status, 'failure');
-    assert.match(reasonOf(refused), /ApiRateLimitError/);
+    assert.match(reasonOf(refused), /"harbor_exception_type":"ApiRateLimitError"/);
   });
 });
 

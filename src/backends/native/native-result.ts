@@ -93,6 +93,7 @@ export function trialEnded(result: TrialResult, setting: Setting): TrialEnding {
       category: isSetUp ? setUpCategory(failure) : ('agent_error' as const),
       phase: phases.of(failure, failure.step),
       timings,
+      exceptionType: exceptionOf(result, failure.step),
     };
     const ending = failed(failure, about, isSetUp ? null : sample);
     return { workflow: ending, final: ending, warnings: [] };
@@ -105,6 +106,11 @@ export function trialEnded(result: TrialResult, setting: Setting): TrialEnding {
       ? unrewarded({ sample, outcome, timings, rewardKey: setting.rewardKey })
       : succeeded({ ...sample, reward }, outcome, { phase: 'verification', timings });
   return { workflow, final, warnings };
+}
+
+function exceptionOf(result: TrialResult, step: string | null): string | null {
+  const own = result.step_results?.find(({ step_name: name }) => name === step);
+  return (own ?? result).exception_info?.exception_type ?? null;
 }
 
 type StepFailure = Failure & { readonly outcome: Outcome; readonly step: string | null };
@@ -144,6 +150,7 @@ function failed(
     readonly category: ErrorCategory;
     readonly phase: DiagnosticPhase;
     readonly timings: Seconds;
+    readonly exceptionType?: string | null;
   },
   sample: Sample | null,
 ): NativeEnding {

@@ -31,6 +31,8 @@ export interface DiagnosticFacts {
   readonly phase: DiagnosticPhase;
   /** null = nothing failed. */
   readonly code: ErrorCode | null;
+  /** As `result.json` has it, where that says more than the code: an agent's exceptions have names of their own. */
+  readonly exceptionType?: string | null;
   readonly category: ErrorCategory | null;
   readonly timings: Seconds;
   readonly outcome: Outcome;
@@ -38,10 +40,11 @@ export interface DiagnosticFacts {
 
 export function trialDiagnostics(facts: DiagnosticFacts): Readonly<Record<string, unknown>> {
   const { backend, phase, code, category, timings, outcome } = facts;
+  const registered = code === null ? null : errorRegistry[code].harborType;
   return {
     backend,
     phase,
-    harbor_exception_type: code === null ? null : errorRegistry[code].harborType,
+    harbor_exception_type: facts.exceptionType ?? registered,
     category,
     timings_sec: timings,
     outcome,
