@@ -34,7 +34,8 @@ class WorkflowRole:
 
     async def load(self, settings):
         self._osmosis = find_osmosis()
-        self._workflow = self._load(settings["workflow"], "run", settings["workflowConfig"])
+        if settings["workflow"] is not None:
+            self._workflow = self._load(settings["workflow"], "run", settings["workflowConfig"])
         if settings["grader"] is not None:
             self._grader = self._load(settings["grader"], "grade", settings["graderConfig"])
         return {"osmosis": self._osmosis is not None}

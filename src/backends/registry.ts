@@ -49,6 +49,18 @@ const backends: ReadonlyMap<string, Factory> = new Map<string, Factory>([
       return new NativeBackend(parts.options, { ...parts, ports: parts.native });
     },
   ],
+  [
+    'harbor',
+    async (parts) => {
+      const { HarborBackend } = await import('./harbor/harbor-backend.ts');
+      const { NativeBackend } = await import('./native/native-backend.ts');
+      return new HarborBackend(parts.options, {
+        ...parts,
+        ports: parts.native,
+        trialBackend: (options, ports) => new NativeBackend(options, { ...parts, ports }),
+      });
+    },
+  ],
 ]);
 
 export const backendNames: readonly string[] = [...backends.keys()];
@@ -58,10 +70,11 @@ export const defaultMaxConcurrent: Readonly<Record<string, number>> = {
   null: 64,
   local: 4,
   native: 8,
+  harbor: 8,
 };
 
 /** Those whose rollouts start programs of the host: doing so holds up a thread. */
-export const startsPrograms: ReadonlySet<string> = new Set(['native']);
+export const startsPrograms: ReadonlySet<string> = new Set(['native', 'harbor']);
 
 export const openBackend: BackendResolver<BackendParts> = async (name, parts) => {
   const make = backends.get(name);

@@ -134,6 +134,7 @@ class StagedTrial implements Trial {
       trialName: this.name,
       extraCaBundle: parts.extraCaBundle ?? null,
       hostEndpoint: parts.hostEndpoint ?? null,
+      layers: request.layers ?? [],
     });
   }
 
@@ -254,9 +255,12 @@ class StagedTrial implements Trial {
   }
 
   async #openRun(plan: TrialPlan): Promise<TrialRun> {
-    const { config } = this.#request;
+    const { config, agent: factory } = this.#request;
     const agent = await createAgent(plan, {
-      parts: this.#parts,
+      parts:
+        factory === undefined
+          ? this.#parts
+          : { ...this.#parts, resolveAgent: () => Promise.resolve(factory) },
       logsDir: this.#folder.current.agent,
       logger: this.#log,
     });

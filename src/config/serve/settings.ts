@@ -71,7 +71,7 @@ export const settings = {
     kind: setting(choice('sqlite', 'memory'), 'sqlite', 'where rollouts are kept; memory forgets them when the process ends', { flag: 'store' }),
   },
   backend: {
-    kind: setting(word, 'native', 'how rollouts are executed: native, local or null', { flag: 'backend' }),
+    kind: setting(word, 'native', 'how rollouts are executed: native, harbor, local or null', { flag: 'backend' }),
     native: {
       agent: derived(optionalWord, { says: '`terminus-2`, without agent_config', of: () => null }, 'agent of every trial, or an import path (module:Class)'),
       model: derived(optionalWord, { says: 'that of agent_config, else `openai/osmosis-rollout`', of: () => null }, 'name of the model that the agent asks for: openai/NAME'),
@@ -88,6 +88,23 @@ export const settings = {
       rewardKey: setting(word, 'reward', 'channel of the verifier that is the reward'),
       agentSetupTimeoutSec: setting(optionalNumber, null, 'longest set-up of the agent, in seconds (default: as for every trial)'),
       removeSuccessfulTrials: setting(flag, true, 'trial folders of successful trials go when the archive has taken their files'),
+    },
+    harbor: {
+      tasksDir: setting(folder, null, 'the task of every rollout, or the folder of a dataset of tasks'),
+      taskMode: setting(choice('template', 'dataset'), 'template', 'rows bring the prompt of one task, or name a task by harbor_task_id'),
+      agent: setting(optionalWord, null, 'the AgentWorkflow as module:Class, or the name of an agent'),
+      agentOptions: setting(optionalTable, null, 'options of a named agent'),
+      workflowConfig: setting(table, {}, 'given to the constructor of the workflow'),
+      grader: setting(optionalWord, null, 'the Grader as module:Class, for tasks without tests'),
+      graderConfig: setting(table, {}, 'given to the constructor of the grader'),
+      codeDir: setting(folder, null, 'the project that is brought into the sandboxes, read-only'),
+      sandboxPython: setting(word, 'python3', 'the Python of the sandboxes that runs workflow and grader'),
+      model: setting(optionalWord, null, 'name of the model that a named agent asks for: openai/NAME'),
+      environment: setting(word, 'local', 'environment of every trial'),
+      environmentOptions: setting(optionalTable, null, 'options of the environment'),
+      allowUnsandboxed: setting(flag, false, 'plain processes without isolation are allowed'),
+      agentSetupTimeoutSec: setting(optionalNumber, null, 'limit of setting the agent up (default: its own)'),
+      removeSuccessfulTrials: setting(flag, true, 'folders of successful trials are removed once they are archived'),
     },
     local: {
       workflow: setting(moduleExport, null, 'the AgentWorkflow'),

@@ -1,0 +1,140 @@
+/**
+ * Runs a user's workflow, or an agent of ours, and a user's grader inside the environment of a task. The trial itself is run by a backend that knows
+ * trials only; what it is given, and what comes of it, is decided here.
+ */
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { folderName } from '../../archive/folder-name.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { EnvironmentLayer } from '../../environments/environment.ts';
+import type { TrialRequest } from '../../trial/trial-options.ts';
+import type { Trial } from '../../trial/trial.ts';
+import type {
+  ArchivedFiles,
+  Execution,
+  ExecutionBackend,
+  ExecutionHooks,
+  ExecutionProbe,
+  ExecutionRequest,
+} from '../execution-backend.ts';
+import type { NativePorts, NativeTrials, TrialHooks } from '../shared/trial-ports.ts';
+import { compileHarborOptions, type HarborOptions } from './harbor-options.ts';
+import { HarborRollout } from './harbor-rollout.ts';
+import { projectLayer } from './sandbox-layers.ts';
+
+export interface HarborBackendParts {
+  readonly ports: NativePorts;
+  /** A backend that runs each rollout as the trial that `metadata.harbor_task` names. */
+  readonly trialBackend: (
+    options: Readonly<Record<string, unknown>>,
+    ports: NativePorts,
+  ) => ExecutionBackend;
+  /** Tasks are staged in `rollouts/` of it, the user's project is in `layers/`. */
+  readonly dataDir: string;
+  /** Where relative paths begin. */
+  readonly baseDir: string;
+  readonly logger: Logger;
+}
+
+/** No folder of this name exists: what it stands for is looked up. */
+const standIn = '/slipway-rollout/';
+
+export class HarborBackend implements ExecutionBackend {
+  readonly kind = 'harbor';
+  readonly capturesFinalResult = true;
+  readonly #options: HarborOptions;
+  readonly #parts: HarborBackendParts;
+  readonly #trials: ExecutionBackend;
+  /** By what stands for their tasks. */
+  readonly #rollouts = new Map<string, HarborRollout>();
+  #codeLayer: EnvironmentLayer | null = null;
+  #count = 0;
+
+  /** CONFIG_INVALID lists every option that is wrong. */
+  constructor(options: Readonly<Record<string, unknown>>, parts: HarborBackendParts) {
+    this.#options = compileHarborOptions(options, parts.baseDir);
+    this.#parts = parts;
+    this.#trials = parts.trialBackend(this.#options.trialOptions, this.#ports());
+  }
+
+  health(): Readonly<Record<string, unknown>> {
+    const { agent, workflow, grader } = this.#options;
+    return {
+      ...this.#trials.health(),
+      ...{ backend: 'harbor', agent, grader: grader !== null },
+      ...(workflow !== null && { binding: 'workflow' }),
+    };
+  }
+
+  /** Copies the project, then what the trials need. CONFIG_INVALID, and what opening an environment throws. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { codeDir } = this.#options;
+    if (codeDir !== null)
+      this.#codeLayer = await projectLayer(codeDir, path.join(this.#parts.dataDir, 'layers'));
+    await this.#trials.start(signal);
+  }
+
+  execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution {
+    this.#count += 1;
+    const task = `${standIn}${this.#count}`;
+    const { ports, baseDir, logger } = this.#parts;
+    const rollout = new HarborRollout(request, {
+      options: this.#options,
+      codeLayer: this.#codeLayer,
+      stagingDir: this.#stagingDir(request.id),
+      ...{ ports, baseDir, logger },
+    });
+    this.#rollouts.set(task, rollout);
+    const trial = this.#trials.execute(rollout.trialRequest(task), rollout.hooksFor(hooks));
+    const result = rollout.endWith(trial.result).finally(() => this.#rollouts.delete(task));
+    result.catch(() => undefined); // nobody looks at it after an abort
+    return {
+      result,
+      abort: (reason) => trial.abort(reason),
+      release: (archived?: ArchivedFiles) => rollout.release(trial, archived),
+    };
+  }
+
+  async probe(id: string, signal: AbortSignal): Promise<ExecutionProbe | null> {
+    return (await this.#trials.probe?.(id, signal)) ?? null;
+  }
+
+  async forget(ids: readonly string[]): Promise<void> {
+    await this.#trials.forget?.(ids);
+    const live = new Set([...this.#rollouts.values()].map(({ id }) => id));
+    for (const id of ids)
+      if (!live.has(id)) await rm(this.#stagingDir(id), { recursive: true, force: true });
+  }
+
+  close(): Promise<void> {
+    return this.#trials.close();
+  }
+
+  #stagingDir(id: string): string {
+    return path.join(this.#parts.dataDir, 'rollouts', folderName(id));
+  }
+
+  #ports(): NativePorts {
+    const { ports } = this.#parts;
+    return {
+      loadSkills: (sources, signal) => ports.loadSkills(sources, signal),
+      openTrials: async (options, signal) => {
+        const trials = await ports.openTrials(options, signal);
+        return {
+          hasHostEndpoint: trials.hasHostEndpoint,
+          createTrial: (request, hooks) => this.#createTrial(trials, request, hooks),
+          [Symbol.asyncDispose]: () => trials[Symbol.asyncDispose](),
+        };
+      },
+      findTask: (entry, signal) =>
+        this.#rollouts.get(entry.path ?? '')?.findTask(signal) ?? ports.findTask(entry, signal),
+    };
+  }
+
+  #createTrial(trials: NativeTrials, request: TrialRequest, hooks: TrialHooks): Trial {
+    const { path: dir } = request.config.task;
+    const rollout = [...this.#rollouts.values()].find(({ taskDir }) => taskDir === dir);
+    if (rollout === undefined) throw new TypeError('a trial belongs to a rollout');
+    return rollout.createTrial(trials, request, hooks);
+  }
+}
