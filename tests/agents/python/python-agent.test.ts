@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import type { ErrorCode } from '../../../src/core/errors.ts';
+import { never } from '../../../src/core/linked-abort.ts';
 import type { Logger } from '../../../src/core/logger.ts';
 import type { HostEndpoint } from '../../../src/environments/environment.ts';
 import type { TrialResult } from '../../../src/wire/harbor/trial-result.ts';
@@ -9,10 +11,12 @@ import { FakeMachine } from '../../fakes/environment/fake-machine.ts';
 import { FakeProvider } from '../../fakes/environment/fake-provider.ts';
 import type { Fault } from '../../fakes/environment/faults.ts';
 import { RolloutError } from '../../../src/core/errors.ts';
+import { until } from '../../support/until.ts';
 import {
   answerTask,
   image,
   runTrial,
+  trialBench,
   type BenchOptions,
   type TrialBench,
 } from '../../trial/trial-bench.ts';
@@ -31,24 +35,26 @@ interface AgentTrial {
 }
 
 function runAgent(
-  { name, config, files, fault, logger, hostEndpoint, variables }: AgentTrial,
+  trial: AgentTrial,
   look?: (bench: TrialBench, result: TrialResult) => void,
 ): Promise<TrialResult> {
+  return runTrial(benchOptions(trial), look);
+}
+
+function benchOptions(trial: AgentTrial): BenchOptions {
+  const { name, config, files, fault, logger, hostEndpoint, variables } = trial;
   const machine = new FakeMachine();
   if (fault !== undefined) machine.faults.plant(fault);
-  return runTrial(
-    {
-      provider: new FakeProvider(machine),
-      ...(files !== undefined && { files }),
-      config: { agent: { import_path: `plain_agents:${name}`, ...config } },
-      parts: {
-        hostVariables: { ...process.env, SLIPWAY_PYTHONPATH: classes, ...variables },
-        ...(logger !== undefined && { logger }),
-        ...(hostEndpoint !== undefined && { hostEndpoint }),
-      },
+  return {
+    provider: new FakeProvider(machine),
+    ...(files !== undefined && { files }),
+    config: { agent: { import_path: `plain_agents:${name}`, ...config } },
+    parts: {
+      hostVariables: { ...process.env, SLIPWAY_PYTHONPATH: classes, ...variables },
+      ...(logger !== undefined && { logger }),
+      ...(hostEndpoint !== undefined && { hostEndpoint }),
     },
-    look,
-  );
+  };
 }
 
 const table = (lines: string) => ({
@@ -258,6 +264,38 @@ void describe('an agent in Python', { concurrency: 4 }, () => {
         assert.match(result.slipway.failure.detail ?? '', /cannot go on$/);
       if (code === 'CONFIG_INVALID') assert.equal(result.environment_setup, null);
     });
+
+  const isAlive = (pid: string): boolean => {
+    try {
+      return process.kill(Number(pid), 0);
+    } catch {
+      return false;
+    }
+  };
+
+  void test('its process ends with the trial', async () => {
+    let pid = '';
+    await runAgent({ name: 'WritesPid' }, (bench) => {
+      pid = bench.file('agent/pid.txt');
+      assert.ok(!isAlive(pid));
+    });
+    assert.match(pid, /^\d+$/);
+  });
+
+  void test('its process ends when the trial is cancelled', async () => {
+    await using bench = await trialBench(
+      benchOptions({ name: 'WritesPid', config: { kwargs: { waits: true } } }),
+    );
+    const ended = bench.trial.run(never);
+    const file = path.join(bench.trial.dir, 'agent/pid.txt');
+    await until('the agent works', () => existsSync(file));
+    const pid = bench.file('agent/pid.txt');
+    assert.ok(isAlive(pid));
+    await bench.trial.cancel();
+    const { slipway } = await ended;
+    assert.equal(slipway?.failure?.code, 'CANCELLED');
+    assert.ok(!isAlive(pid));
+  });
 
   for (const name of ['Waits', 'IgnoresCancel'])
     void test(`${name}: at its limit it is stopped, what it had told stays, and verification runs`, async () => {

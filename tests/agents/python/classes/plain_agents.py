@@ -129,6 +129,15 @@ class Waits(Agent):
         await asyncio.sleep(600)
 
 
+class WritesPid(Agent):
+    async def work(self, instruction, environment, context):
+        pid = self.logs_dir / "pid.part"
+        pid.write_text(str(os.getpid()))
+        pid.rename(self.logs_dir / "pid.txt")
+        if self.given["kwargs"].get("waits"):
+            await asyncio.sleep(600)
+
+
 class IgnoresCancel(Agent):
     async def work(self, instruction, environment, context):
         await super().work(instruction, environment, context)
