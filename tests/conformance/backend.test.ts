@@ -7,7 +7,9 @@ import { NullBackend } from '../../src/backends/null/null-backend.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import { silentLogger } from '../../src/core/logger.ts';
+import { harborBench } from '../backends/harbor/harbor-bench.ts';
 import { nativeBench } from '../backends/native/native-bench.ts';
+import { FakeProvider } from '../fakes/environment/fake-provider.ts';
 import { taskFolder } from '../fakes/task-folder.ts';
 import { answerTask } from '../trial/trial-bench.ts';
 import { backendSuite, type RolloutKind } from './backend-suite.ts';
@@ -90,6 +92,35 @@ backendSuite({
   chargesQueueTime: false,
   open: async () => {
     const bench = await nativeBench({ resolveAgent: obedient });
+    const broken = await taskFolder({ ...answerTask, 'tests/test.sh': '#!/bin/bash\nexit 0\n' });
+    const waiting = await taskFolder({ ...answerTask, 'instruction.md': 'wait\n' });
+    const dirs: Readonly<Record<RolloutKind, string>> = {
+      succeeds: bench.taskDir,
+      fails: broken.dir,
+      runs: waiting.dir,
+    };
+    return {
+      backend: bench.backend,
+      metadata: (kind) => ({ harbor_task: dirs[kind] }),
+      [Symbol.asyncDispose]: async () => {
+        await bench[Symbol.asyncDispose]();
+        await broken[Symbol.asyncDispose]();
+        await waiting[Symbol.asyncDispose]();
+      },
+    };
+  },
+});
+
+backendSuite({
+  name: 'harbor',
+  chargesQueueTime: false,
+  open: async () => {
+    const bench = await harborBench({
+      provider: new FakeProvider(),
+      files: answerTask,
+      options: { agent: 'oracle', task_mode: 'dataset' },
+      resolveAgent: obedient,
+    });
     const broken = await taskFolder({ ...answerTask, 'tests/test.sh': '#!/bin/bash\nexit 0\n' });
     const waiting = await taskFolder({ ...answerTask, 'instruction.md': 'wait\n' });
     const dirs: Readonly<Record<RolloutKind, string>> = {
