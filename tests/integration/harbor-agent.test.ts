@@ -5,94 +5,26 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { harborPeerDir, harborPeerRecord, harborPython } from '../../scripts/setup/harbor-peer.js';
-import {
-  RolloutController,
-  type ControllerResult,
-} from '../../src/callbacks/rollout-controller.ts';
 import { trialResultSchema } from '../../src/wire/harbor/trial-result.ts';
-import { ChatUpstream, type Answer, type ReceivedCall } from '../fakes/chat-upstream.ts';
+import { ChatUpstream, type ReceivedCall } from '../fakes/chat-upstream.ts';
 import { taskFolder } from '../fakes/task-folder.ts';
 import { startSlipway } from '../support/slipway-cli.ts';
-import { startServeProcess, type ServeProcess } from '../support/serve-process.ts';
+import { until } from '../support/until.ts';
 import { answerTask } from '../trial/trial-bench.ts';
-
-const agents = path.join(import.meta.dirname, 'harbor-agents');
-const modelKey = 'key-of-the-model';
-
-const completion = {
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'some-model',
-  choices: [
-    {
-      index: 0,
-      finish_reason: 'stop',
-      message: { role: 'assistant', content: 'mkdir -p /app && echo yes > /app/answer' },
-    },
-  ],
-  usage: { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 },
-};
-
-const answerYes: Answer = (response) => {
-  response.setHeader('content-type', 'application/json');
-  response.end(JSON.stringify(completion));
-};
-
-interface Bench extends AsyncDisposable {
-  readonly server: ServeProcess;
-  readonly upstream: ChatUpstream;
-  rollOut(id: string): Promise<ControllerResult>;
-}
-
-async function openBench(className: string, binding: string, answer: Answer): Promise<Bench> {
-  const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-harbor-agent-'));
-  await using stack = new AsyncDisposableStack();
-  stack.defer(() => rm(root, { recursive: true, force: true }));
-  const task = stack.use(await taskFolder(answerTask));
-  const upstream = stack.use(await ChatUpstream.start(answer));
-  const server = stack.use(
-    await startServeProcess(
-      [
-        ...['--backend', 'native', '--backend-native-agent', `harbor_agents:${className}`],
-        ...['--backend-native-binding', binding, '--backend-native-model', 'openai/some-model'],
-        ...['--python', harborPython()],
-      ],
-      {
-        stateDir: root,
-        variables: {
-          SLIPWAY_PYTHONPATH: [harborPeerDir(), agents].join(path.delimiter),
-          PYTHONDONTWRITEBYTECODE: '1',
-        },
-      },
-    ),
-  );
-  const controller = stack.use(new RolloutController({ serverUrl: server.url }));
-  await controller.start();
-  const kept = stack.move();
-  return {
-    server,
-    upstream,
-    rollOut: (id) =>
-      controller.run({
-        rollout_id: id,
-        initial_messages: [],
-        chat_completions_url: `${upstream.url}/v1`,
-        llm_api_key: modelKey,
-        metadata: { harbor_task: task.dir },
-      }),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
-  };
-}
-
-const reasonOf = ({ completion: said, grader }: ControllerResult): string =>
-  JSON.stringify([said, grader]);
+import {
+  answerYes,
+  harborAgentsDir,
+  modelKey,
+  openHarborBench,
+  reasonOf,
+  type HarborBench,
+} from './harbor-agents/harbor-bench.ts';
 
 describe('an agent of Harbor’s that calls its model from the host', { timeout: 240_000 }, () => {
-  let bench: Bench;
+  let bench: HarborBench;
   const held = new Map<string, () => void>();
   before(async () => {
-    bench = await openBench('ChatAgent', 'custom-chat-completions', async (response, call) => {
+    bench = await openHarborBench('ChatAgent', async (response, call) => {
       const { user } = bodyOf(call) as { user: string };
       if (isHolding) await new Promise<void>((resolve) => held.set(user, resolve));
       await answerYes(response, call);
@@ -117,7 +49,7 @@ describe('an agent of Harbor’s that calls its model from the host', { timeout:
   test('a process that is killed ends its own rollout, and no other', async () => {
     isHolding = true;
     const results = [bench.rollOut('one'), bench.rollOut('two')];
-    while (held.size < 2) await new Promise((resolve) => setTimeout(resolve, 50));
+    await until('both ask their model', () => held.size === 2);
     const [killed = ''] = held.keys();
     process.kill(Number(killed), 'SIGKILL');
     const first = await Promise.race(results);
@@ -133,14 +65,10 @@ describe('an agent of Harbor’s that calls its model from the host', { timeout:
 describe('an agent of Harbor’s that is installed in the sandbox', { timeout: 240_000 }, () => {
   test('calls the controller’s model from there, and its failure has Harbor’s name', async () => {
     let isRefusing = false;
-    await using bench = await openBench(
-      'InstalledAgent',
-      'custom-installed-chat-completions',
-      async (response, call) => {
-        if (isRefusing) response.writeHead(429).end('{}');
-        else await answerYes(response, call);
-      },
-    );
+    await using bench = await openHarborBench('InstalledAgent', async (response, call) => {
+      if (isRefusing) response.writeHead(429).end('{}');
+      else await answerYes(response, call);
+    });
     const result = await bench.rollOut('installed');
     assert.equal(result.status, 'success', reasonOf(result));
     assert.equal(result.reward, 1);
@@ -166,7 +94,7 @@ test('slipway run takes the class by its import path, and a Python for it', asyn
       ],
       {
         stateDir: root,
-        cwd: agents,
+        cwd: harborAgentsDir,
         variables: { SLIPWAY_PYTHONPATH: harborPeerDir(), PYTHONDONTWRITEBYTECODE: '1' },
       },
     );
