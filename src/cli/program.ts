@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { addCleanupCommand } from './commands/cleanup.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addEngineCommand } from './commands/engine.ts';
+import { addEvalCommands } from './commands/eval.ts';
 import { addCompareCommand, addResumeCommand } from './commands/jobs.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
 import { addRunCommand } from './commands/run.ts';
@@ -31,6 +32,8 @@ export function buildProgram(version: string, run: RunAction): Command {
   addStatusCommand(program, run);
   addCancelCommand(program, run);
   addDoctorCommand(program, run);
+  const evals = program.command('eval').description('evaluate over a dataset of rows');
+  addEvalCommands(evals, run);
   const rollouts = program.command('rollouts').description('look at the rollouts of a server');
   addRolloutsCommands(rollouts, run);
   const callbacks = program.command('callbacks').description('see to callbacks that nobody took');

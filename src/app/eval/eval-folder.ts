@@ -1,0 +1,119 @@
+/** The folder of an evaluation: its names, its lock, and the files that follow from its events and may be made anew at any time. */
+import { mkdir, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { RolloutError } from '../../core/errors.ts';
+import type { HeldLock, LockPort } from '../../core/lock.ts';
+import { replaceFile } from '../../trial/replace-file.ts';
+import type { EvalItem } from './eval-items.ts';
+import { standingOf, type EvalMetrics } from './eval-metrics.ts';
+
+export class EvalFolder {
+  readonly dir: string;
+  readonly #outputDir: string;
+  readonly #name: string;
+
+  constructor(outputDir: string, name: string) {
+    this.dir = join(outputDir, name);
+    this.#outputDir = outputDir;
+    this.#name = name;
+  }
+
+  path(...names: readonly string[]): string {
+    return join(this.dir, ...names);
+  }
+
+  /** STORE_LOCKED while another process runs the evaluation. */
+  lock(locks: LockPort): HeldLock {
+    const held = locks.tryAcquire(join(this.#outputDir, '.locks', `${this.#name}.lock`));
+    if (held !== null) return held;
+    throw new RolloutError('STORE_LOCKED', `another process runs ${this.dir}`, {
+      phase: 'queue',
+      field: '--name',
+      remedy: 'Wait for its end, or give --name NAME.',
+    });
+  }
+
+  async make(): Promise<void> {
+    await mkdir(this.dir, { recursive: true });
+  }
+
+  /** null = there is none. */
+  async manifest(): Promise<unknown> {
+    const text = await readFile(this.path('manifest.json'), 'utf8').catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    });
+    if (text === null) return null;
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      return {};
+    }
+  }
+
+  async writeJson(name: string, value: unknown): Promise<void> {
+    await replaceFile(this.path(name), `${JSON.stringify(value, null, 2)}\n`);
+  }
+
+  /** Moves what is there out of the way; answers where to, null = nothing was there. */
+  async archive(now: Date): Promise<string | null> {
+    const stamp = now.toISOString().replace(/[-:]/g, '').replace('.', '');
+    const to = `${this.dir}.archive-${stamp}`;
+    try {
+      await rename(this.dir, to);
+      return to;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  async writeReports(
+    items: readonly EvalItem[],
+    metrics: EvalMetrics,
+    datasetRow: (rowIndex: number) => number,
+  ): Promise<void> {
+    const ended = items.filter((item) => item.ended !== null);
+    await replaceFile(this.path('index.jsonl'), lines(ended.map(indexRecord)));
+    await replaceFile(this.path('summary.jsonl'), lines(summaryRecords(items, datasetRow)));
+    await this.writeJson('metrics.json', metrics);
+  }
+}
+
+/** Keys without a value are left out. */
+function indexRecord({ rowIndex, runIndex, ended, kept, isResumed }: EvalItem): unknown {
+  const record = {
+    ...{ row_index: rowIndex, run_index: runIndex, rollout_id: ended?.rollout_id },
+    trajectory_filename: kept?.trajectory_filename,
+    ...{ status: ended?.status, reward: ended?.reward, tokens: kept?.tokens },
+    ...{ duration_ms: ended?.duration_ms, error_type: ended?.error_type },
+    ...(isResumed && { resumed: true }),
+  };
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value != null));
+}
+
+function summaryRecords(
+  items: readonly EvalItem[],
+  datasetRow: (rowIndex: number) => number,
+): readonly unknown[] {
+  return [...Map.groupBy(items, ({ rowIndex }) => rowIndex)].map(([rowIndex, runs]) => {
+    const rewards = runs.flatMap(({ ended }) => (ended?.reward == null ? [] : [ended.reward]));
+    const count = (status: string): number =>
+      runs.filter(({ ended }) => ended?.status === status).length;
+    return {
+      ...{ row_index: rowIndex, dataset_row: datasetRow(rowIndex), runs: runs.length },
+      ...{ success: count('success'), failed: count('failed'), skipped: count('skipped') },
+      uncounted: runs.filter(
+        (run) => run.ended?.status === 'failed' && standingOf(run) === 'uncounted',
+      ).length,
+      mean_reward:
+        rewards.length === 0
+          ? null
+          : rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length,
+    };
+  });
+}
+
+function lines(records: readonly unknown[]): string {
+  return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+}

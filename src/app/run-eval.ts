@@ -1,0 +1,249 @@
+/**
+ * `slipway eval run`: check the configuration and the whole dataset → find what was done before → ask → start or reach the server → run what is pending →
+ * write the numbers. Everything that is known stands in the evaluation's journal; the other files are made from it.
+ */
+import { rm } from 'node:fs/promises';
+import type { EvalConfig } from '../config/eval/read-eval-config.ts';
+import { readSecrets } from '../config/serve/read-secrets.ts';
+import type { RolloutError } from '../core/errors.ts';
+import { Scope } from '../core/scope.ts';
+import { SecretMask } from '../telemetry/secret-mask.ts';
+import { Dataset } from './eval/dataset.ts';
+import { EvalDispatch } from './eval/eval-dispatch.ts';
+import type { EvalEvent } from './eval/eval-events.ts';
+import { EvalFolder } from './eval/eval-folder.ts';
+import { EvalItems, type EvalItem } from './eval/eval-items.ts';
+import { EvalJournal } from './eval/eval-journal.ts';
+import { EvalLog } from './eval/eval-log.ts';
+import { checkManifest, makeManifest } from './eval/eval-manifest.ts';
+import { evalMetrics, failureOf, type EvalMetrics } from './eval/eval-metrics.ts';
+import { EvalProgress } from './eval/eval-progress.ts';
+import {
+  ownServerConfig,
+  reachServer,
+  startOwnServer,
+  type EvalServer,
+} from './eval/eval-server.ts';
+import { probeModel } from './eval/model-probe.ts';
+import { readRowSelection } from './eval/row-selection.ts';
+import { sourceDigest } from './eval/source-digest.ts';
+import type { AppPorts } from './ports.ts';
+
+export { failureOf, type EvalItem, type EvalMetrics };
+
+export interface EvalPlan {
+  readonly dir: string;
+  readonly dataset: string;
+  readonly mode: string;
+  readonly rows: number;
+  readonly repeats: number;
+  readonly pending: number;
+  readonly model: string | null;
+  readonly server: string;
+  readonly atOnce: number | null;
+  readonly itemTimeoutMs: number;
+}
+
+export interface EvalRequest {
+  readonly config: EvalConfig;
+  /** `--rows`. */
+  readonly rows: string | null;
+  readonly isFresh: boolean;
+  readonly retriesFailed: boolean;
+  readonly maxInFlight: number | null;
+  /** Asked before anything is run or changed. */
+  readonly confirm: (plan: EvalPlan) => Promise<boolean>;
+  readonly onItem: (item: EvalItem, ended: number) => void;
+  readonly note: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface EvalOutcome {
+  readonly dir: string;
+  readonly items: readonly EvalItem[];
+  readonly metrics: EvalMetrics;
+  /** Why nothing more was begun; null = nothing stopped it. */
+  readonly halted: RolloutError | null;
+  /** How many had ended in an earlier life. */
+  readonly resumed: number;
+}
+
+/** null = not confirmed. CONFIG_INVALID, DATASET_EMPTY, JOB_CONFLICT, STORE_LOCKED, and what starting a server or asking the model says. */
+export async function runEval(request: EvalRequest, ports: AppPorts): Promise<EvalOutcome | null> {
+  const { config, signal, note } = request;
+  const { clock } = ports;
+  const folder = new EvalFolder(config.outputDir, config.name);
+  const serverDir = folder.path('server');
+  const serve = config.serverUrl === null ? ownServerConfig(config, serverDir, ports) : null;
+  const keys = await readKeys(config, ports);
+  const mask = new SecretMask();
+  mask.add([
+    ...keys.all,
+    ...config.requiredSecrets.map((name) => ports.machine.variables[name] ?? ''),
+  ]);
+
+  await using scope = new Scope();
+  const dataset = await Dataset.open({
+    ...{ file: config.datasetFile, mode: config.mode, signal },
+    isChosen: request.rows === null ? () => true : readRowSelection(request.rows),
+    limit: request.rows === null ? config.limit : null,
+  });
+  scope.defer(() => dataset[Symbol.asyncDispose]());
+  const lock = folder.lock(ports.locks);
+  scope.defer(() => {
+    lock.release();
+    return Promise.resolve();
+  });
+
+  const sourceSha256 = await sourceDigest(config);
+  const manifest = makeManifest(config, dataset, { sourceSha256, now: clock.now() });
+  const found = request.isFresh ? null : await folder.manifest();
+  if (found !== null) checkManifest(found, manifest, folder.dir);
+  const items = new EvalItems(dataset.size, config.repeats);
+  let journal: EvalJournal | null = null;
+  const openJournal = async (): Promise<EvalJournal> => {
+    const opened = await EvalJournal.open(folder.path('events.jsonl'), (event) =>
+      items.apply(event),
+    );
+    scope.defer(() => opened[Symbol.asyncDispose]());
+    return opened;
+  };
+  if (found !== null) journal = await openJournal();
+  for (const item of items.all) item.isResumed = item.ended !== null;
+  const isToRun = (item: EvalItem): boolean =>
+    item.ended === null || (request.retriesFailed && item.ended.status === 'failed');
+
+  const plan: EvalPlan = {
+    ...{ dir: folder.dir, dataset: dataset.file, mode: dataset.mode },
+    ...{ rows: dataset.size, repeats: config.repeats },
+    pending: items.all.filter(isToRun).length,
+    model: config.modelUrl === null ? null : new URL(config.modelUrl).origin,
+    server: config.serverUrl === null ? 'in this process' : new URL(config.serverUrl).origin,
+    atOnce: request.maxInFlight ?? config.batchSize ?? serve?.admission.maxConcurrent ?? null,
+    itemTimeoutMs: config.itemTimeoutMs,
+  };
+  if (!(await request.confirm(plan))) return null;
+
+  if (request.isFresh) {
+    const moved = await folder.archive(clock.now());
+    if (moved !== null) note(`what was there is now in ${moved}`);
+  }
+  await folder.make();
+  if (found === null) await folder.writeJson('manifest.json', manifest);
+  journal ??= await openJournal();
+  const log = new EvalLog(folder.path('logs.txt'), { mask, clock });
+  scope.defer(() => log[Symbol.asyncDispose]());
+  const writes = journal;
+  const record = async (event: EvalEvent): Promise<void> => {
+    const masked = JSON.parse(mask.mask(JSON.stringify(event))) as EvalEvent;
+    await writes.append(masked);
+    items.apply(masked);
+    log.write(eventText(masked));
+  };
+  const at = (): string => clock.now().toISOString();
+  const left = items.all.flatMap(({ state, rolloutId }) =>
+    state === 'running' && rolloutId !== null ? [rolloutId] : [],
+  );
+  for (const item of items.all.filter(isToRun))
+    if (item.rolloutId !== null && item.state !== 'pending')
+      await record({
+        type: 'item:returned',
+        ...{ row_index: item.rowIndex, run_index: item.runIndex, rollout_id: item.rolloutId },
+        ...{
+          at: at(),
+          reason: item.state === 'running' ? 'the process had ended' : '--retry-failed',
+        },
+      });
+  const resumed = items.all.filter(({ ended }) => ended !== null);
+  for (const item of items.all) item.isResumed = item.ended !== null;
+
+  const settings = { passThreshold: config.passThreshold, repeats: config.repeats };
+  const progress = new EvalProgress(folder, { items: items.all, clock });
+  const pending = items.all.filter(({ state }) => state === 'pending');
+  let halted: RolloutError | null = null;
+  try {
+    const isLacking = (item: EvalItem): boolean => item.ended !== null && item.kept === null;
+    const wantsServer = pending.length > 0 || (serve === null && items.all.some(isLacking));
+    if (wantsServer) {
+      await record({ type: 'run:started', at: at(), pid: process.pid });
+      const model = config.modelUrl === null ? null : { url: config.modelUrl, key: keys.model };
+      const problem = model === null ? null : await probeModel(model, signal);
+      if (problem !== null) throw problem;
+      await using server = await openServer(request, { ports, serve, key: keys.server });
+      const say = (text: string): void => {
+        log.write(text);
+        note(mask.mask(text));
+      };
+      const dispatch = new EvalDispatch({
+        ...{ config, dataset, folder, server, model, clock, record, note: say },
+        onItem: (item) => {
+          progress.show();
+          request.onItem(item, items.all.filter(({ ended }) => ended !== null).length);
+        },
+      });
+      if (serve === null) await dispatch.takeUp(items.all.filter(isLacking), left);
+      const asked = request.maxInFlight ?? config.batchSize ?? server.capacity ?? 1;
+      const concurrency = Math.min(asked, server.capacity ?? asked);
+      halted = await dispatch.run(pending, { concurrency, signal });
+    }
+  } finally {
+    await progress.close();
+    await rm(folder.path('.partial'), { recursive: true, force: true });
+    await folder.writeReports(items.all, evalMetrics(items.all, settings), (row) =>
+      dataset.datasetRow(row),
+    );
+  }
+  const metrics = evalMetrics(items.all, settings);
+  return { dir: folder.dir, items: items.all, metrics, halted, resumed: resumed.length };
+}
+
+async function openServer(
+  { config, signal }: EvalRequest,
+  {
+    ports,
+    serve,
+    key,
+  }: {
+    readonly ports: AppPorts;
+    readonly serve: ReturnType<typeof ownServerConfig> | null;
+    readonly key: string | null;
+  },
+): Promise<EvalServer & AsyncDisposable> {
+  const server =
+    serve === null
+      ? await reachServer({ url: config.serverUrl ?? '', key }, signal)
+      : await startOwnServer(serve, { ports, signal });
+  return { ...server, [Symbol.asyncDispose]: () => server.stop() };
+}
+
+interface Keys {
+  readonly model: string | null;
+  readonly server: string | null;
+  readonly all: readonly string[];
+}
+
+async function readKeys(config: EvalConfig, { machine }: AppPorts): Promise<Keys> {
+  const places = {
+    ...(config.modelKey !== null && { 'model.key': [config.modelKey] }),
+    ...(config.serverKey !== null && { server_key: [config.serverKey] }),
+  };
+  const sources = { variables: machine.variables, baseDir: config.baseDir };
+  const found: Readonly<Record<string, readonly string[]>> = await readSecrets(places, sources);
+  return {
+    model: found['model.key']?.[0] ?? null,
+    server: found['server_key']?.[0] ?? null,
+    all: Object.values(found).flat(),
+  };
+}
+
+function eventText(event: EvalEvent): string {
+  if (event.type === 'run:started') return `run:started pid ${event.pid}`;
+  const { type, row_index: row, run_index: run, rollout_id: id } = event;
+  const more =
+    event.type === 'item:ended'
+      ? ` ${event.status} reward ${event.reward ?? '-'} ${event.error_type ?? ''} ${event.err_message ?? ''}`
+      : event.type === 'item:returned'
+        ? ` ${event.reason}`
+        : '';
+  return `${type} row ${row} run ${run} ${id}${more}`.replace(/\s+/g, ' ').trimEnd();
+}
