@@ -1,11 +1,13 @@
 /** Rollouts in: reserve, make durable, queue. Nothing is awaited between the check of a limit and the count that it checks. */
 import { createHash, randomBytes } from 'node:crypto';
 import { canonicalJson } from '../core/canonical-json.ts';
-import { isRolloutError, type ErrorCode } from '../core/errors.ts';
+import { isRolloutError, messageOf, type ErrorCode } from '../core/errors.ts';
 import type { StoredRollout } from '../store/rollout-store.ts';
 import { repeatKind } from '../store/rollout-records.ts';
 import type { Reservation } from './admission.ts';
 import { LiveRollout } from './live-rollout.ts';
+import { failureOf } from './outcomes.ts';
+import { endAsFailure, seeThrough } from './own-ends.ts';
 import type { RolloutService, SubmitAnswer } from './rollout-service.ts';
 import type { SchedulerCore } from './scheduler-core.ts';
 import { maySee } from './tenants.ts';
@@ -86,8 +88,21 @@ async function accept(
   });
   core.live.set(id, rollout);
   core.ledger.tell(rollout, { type: 'queued' });
-  await enqueue(rollout, core);
+  // It is durable: whatever happens to it now is its own end, and its reservation is its own.
+  await enqueue(rollout, core).catch((error: unknown) => endUnqueued(rollout, error, core));
   return { kind: 'accepted', id, isRepeat: false };
+}
+
+function endUnqueued(rollout: LiveRollout, error: unknown, core: SchedulerCore): void {
+  core.parts.logger.log('error', 'an accepted rollout could not be queued', {
+    rolloutId: rollout.id,
+    error: messageOf(error),
+  });
+  if (!rollout.claim('deadline')) return;
+  const failure = failureOf(error, 'queue');
+  const work = endAsFailure(rollout, { by: 'deadline', failure }, core);
+  rollout.ending = work;
+  core.background(seeThrough(rollout, work, core));
 }
 
 /** It is durable and known as live. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RolloutError } from '../../src/core/errors.ts';
+import { MemoryQueue } from '../../src/scheduler/memory/memory-queue.ts';
 import { MemoryRolloutStore } from '../../src/store/memory/memory-rollout-store.ts';
 import { until } from '../support/until.ts';
 import { operator, SchedulerBench } from './scheduler-bench.ts';
@@ -21,6 +22,20 @@ describe('submitting', () => {
   it('has as many waiting as running places when nobody says how many', async () => {
     const bench = await SchedulerBench.started({ maxConcurrent: 3, maxQueueDepth: null });
     assert.equal(bench.scheduler.admission().capacity.max_queue_depth, 3);
+  });
+
+  it('ends what was accepted and cannot be queued, and frees its place once', async (t) => {
+    const bench = await SchedulerBench.started();
+    const breaks = () => Promise.reject(new Error('the queue is broken'));
+    t.mock.method(MemoryQueue.prototype, 'put', breaks, { times: 1 });
+    assert.equal((await bench.submit('r1')).kind, 'accepted');
+    await bench.empty();
+    assert.equal(await bench.state('r1'), 'failure');
+    assert.equal(bench.scheduler.admission().capacity.in_flight, 0);
+    assert.deepEqual(
+      bench.callbacks.bodies('r1').map(({ channel }) => channel),
+      ['completion', 'grader'],
+    );
   });
 
   it('accepts exactly as many as there are places, however many come at once', async () => {

@@ -24,9 +24,16 @@ class Archived implements AsyncDisposable {
   }
 
   /** Rollout `r1`, with a document, a folder of files and a link, and `r2` with nothing. */
-  static async open(): Promise<Archived> {
+  static async open({ vanishing }: { readonly vanishing?: string } = {}): Promise<Archived> {
     const dir = mkdtempSync(path.join(os.tmpdir(), 'slipway-files-'));
     const files = new FileRolloutArchive({ dir: path.join(dir, 'archive'), logger: silentLogger });
+    const locate = files.locate.bind(files);
+    if (vanishing !== undefined)
+      files.locate = async (...given) => {
+        const place = await locate(...given);
+        if (place?.endsWith(vanishing) === true) rmSync(place);
+        return place;
+      };
     const serving = new Serving({ files });
     for (const id of ['r1', 'r2']) await serving.post('/rollout', rolloutBody(id));
     const kept = path.join(dir, 'kept');
@@ -68,6 +75,14 @@ describe('files of a rollout', () => {
     assert.equal(list.files[1]?.sha256, createHash('sha256').update(text).digest('hex'));
     assert.deepEqual((await archived.get('r2/files')).json<FilesDocument>().files, []);
     assert.equal((await archived.get('r3/files')).statusCode, 404);
+  });
+
+  it('are not found when they are removed while they are asked for', async () => {
+    await using archived = await Archived.open({ vanishing: 'ten bytes.txt' });
+    const answer = await archived.get('r1/files/artifacts/ten%20bytes.txt');
+    assert.equal(answer.statusCode, 404);
+    assert.equal(answer.headers.etag, undefined);
+    assert.equal(answer.headers['content-disposition'], undefined);
   });
 
   it('come as a whole, in part, or not at all when the caller has them', async () => {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FileDocument } from '../../wire/api/file.ts';
 import { operations } from '../../wire/api/operations.ts';
@@ -45,12 +45,13 @@ function isPlainPath(path: string): boolean {
 
 async function send({ request, reply }: Call, file: KeptFile, place: string): Promise<unknown> {
   const etag = `"${file.sha256}"`;
-  reply.headers({
+  const about = {
     etag,
     'accept-ranges': 'bytes',
     'content-disposition': 'attachment',
     'cache-control': 'private, no-cache',
-  });
+  };
+  reply.headers(about);
   if (listsTag(request.headers['if-none-match'], etag)) return await reply.status(304).send();
   const condition = request.headers['if-range'];
   const header = condition === undefined || condition === etag ? request.headers.range : undefined;
@@ -61,14 +62,28 @@ async function send({ request, reply }: Call, file: KeptFile, place: string): Pr
     });
   const first = range.kind === 'part' ? range.first : 0;
   const last = range.kind === 'part' ? range.last : file.sizeBytes - 1;
+  const isBodyless = last < first || request.method === 'HEAD';
+  const handle = isBodyless ? null : await openPlace(place);
+  if (!isBodyless && handle === null) {
+    for (const name of Object.keys(about)) reply.removeHeader(name);
+    throw new Refusal(404, 'Not Found');
+  }
   if (range.kind === 'part')
     reply.status(206).header('content-range', `bytes ${first}-${last}/${file.sizeBytes}`);
   reply.type('application/octet-stream').header('content-length', last - first + 1);
-  if (last < first) return '';
-  if (request.method === 'HEAD') return Readable.from([]);
-  // The name may have become a link since it was looked at.
-  const handle = await open(place, constants.O_RDONLY | constants.O_NOFOLLOW);
+  if (handle === null) return last < first ? '' : Readable.from([]);
   return handle.createReadStream({ start: first, end: last });
+}
+
+/** null = it has been removed, or has become a link, since it was looked at. */
+async function openPlace(place: string): Promise<FileHandle | null> {
+  try {
+    return await open(place, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP') return null;
+    throw error;
+  }
 }
 
 function listsTag(header: string | undefined, etag: string): boolean {
