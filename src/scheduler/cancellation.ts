@@ -15,6 +15,9 @@ import { seeThrough } from './own-ends.ts';
 import { backendName, type SchedulerCore } from './scheduler-core.ts';
 import { maySee } from './tenants.ts';
 
+/** So long a full disk may hold up an answer beyond the time that ending itself has. */
+const diskPatienceMs = 250;
+
 export async function cancelRollouts(
   selector: CancelSelector,
   caller: Caller,
@@ -51,9 +54,9 @@ async function cancelOne(id: string, caller: Caller, core: SchedulerCore): Promi
   if (!live.claim('controller')) {
     if (live.endedBy !== 'shutdown') return notFound(id, core);
     // What a shutdown puts back would run after the restart.
-    const receipt = cancelPutBack(live, core);
+    const { receipt, written } = cancelPutBack(live, core);
     live.receipt = receipt;
-    core.background(seeThrough(live, receipt, core));
+    core.background(seeThrough(live, written, core));
     return await receipt;
   }
   const cancelling = cancelLive(live, core);
@@ -95,7 +98,7 @@ function notFound(rolloutId: string, core: SchedulerCore): CancelReceipt {
 }
 
 interface Cancelling {
-  /** Within the time that a cancellation has, durable. */
+  /** Within the time that a cancellation has; durable, unless the store cannot write: then it says so. */
   readonly receipt: Promise<CancelReceipt>;
   /** When everything of it is gone, however long that takes. */
   readonly gone: Promise<void>;
@@ -114,15 +117,15 @@ function cancelLive(rollout: LiveRollout, core: SchedulerCore): Cancelling {
     callbacks.withdraw(rollout.id),
     core.queue.remove(rollout.id),
   ]);
-  const receipt = writeReceipt(rollout, { ended, stage, startedMs }, core);
+  const { receipt, written } = writeReceipt(rollout, { ended, stage, startedMs }, core);
   const gone = (async () => {
-    await Promise.all([ended, receipt]);
+    await Promise.all([ended, written]);
   })();
   return { receipt, gone };
 }
 
 /** The shutdown ends what it runs; whether it waits again is known when the changes before are written. */
-async function cancelPutBack(rollout: LiveRollout, core: SchedulerCore): Promise<CancelReceipt> {
+function cancelPutBack(rollout: LiveRollout, core: SchedulerCore): WrittenReceipt {
   const ended = Promise.allSettled([
     Promise.resolve({ callsEnded: 0 }),
     Promise.resolve(null),
@@ -130,7 +133,7 @@ async function cancelPutBack(rollout: LiveRollout, core: SchedulerCore): Promise
     Promise.resolve(false),
   ]);
   const startedMs = core.parts.clock.monotonicMs();
-  return await writeReceipt(rollout, { ended, stage: 'queued', startedMs }, core);
+  return writeReceipt(rollout, { ended, stage: 'queued', startedMs }, core);
 }
 
 type Ended = [
@@ -140,25 +143,73 @@ type Ended = [
   PromiseSettledResult<boolean>,
 ];
 
-async function writeReceipt(
+interface WrittenReceipt {
+  readonly receipt: Promise<CancelReceipt>;
+  /** When it is durable, however long that takes. */
+  readonly written: Promise<CancelReceipt>;
+}
+
+interface CancelWork {
+  readonly ended: Promise<Ended>;
+  readonly stage: string;
+  readonly startedMs: number;
+}
+
+function writeReceipt(rollout: LiveRollout, work: CancelWork, core: SchedulerCore): WrittenReceipt {
+  const ended = within(core.options.limits.cancelMs, work.ended, core);
+  const written = ended.then((parts) => writeDown(rollout, { ...work, parts }, core));
+  written.catch(() => undefined);
+  return { written, receipt: answered(rollout, { ...work, ended, written }, core) };
+}
+
+/** A store that takes its time is waited for; one that cannot write is not: the cancellation goes on, and the answer says what is missing. */
+async function answered(
   rollout: LiveRollout,
-  work: { readonly ended: Promise<Ended>; readonly stage: string; readonly startedMs: number },
+  work: Omit<CancelWork, 'ended'> & {
+    readonly ended: Promise<Ended | null>;
+    readonly written: Promise<CancelReceipt>;
+  },
   core: SchedulerCore,
 ): Promise<CancelReceipt> {
-  const { ledger, parts, options } = core;
-  const ended = await within(options.limits.cancelMs, work.ended, core);
+  const parts = await work.ended;
+  for (;;) {
+    const receipt = await within(diskPatienceMs, work.written, core);
+    if (receipt !== null) return receipt;
+    if (rollout.diskSince === null) continue;
+    const early = receiptOf(rollout, { ...work, parts }, core);
+    const problem = 'the store cannot write it down: it is cancelled when there is space';
+    return {
+      ...{ ...early, isComplete: false },
+      problem: early.problem === null ? problem : `${early.problem}; ${problem}`,
+    };
+  }
+}
+
+function receiptOf(
+  rollout: LiveRollout,
+  work: Omit<CancelWork, 'ended'> & { readonly parts: Ended | null },
+  { parts: { clock }, options }: SchedulerCore,
+): CancelReceipt {
+  return {
+    rolloutId: rollout.id,
+    disposition: rollout.state === 'queued' ? 'cancelled_queued' : 'cancelled_running',
+    stage: work.stage,
+    ...findings(work.parts, options.limits.cancelMs),
+    durationMs: Math.max(0, Math.round(clock.monotonicMs() - work.startedMs)),
+    at: clock.now(),
+  };
+}
+
+async function writeDown(
+  rollout: LiveRollout,
+  work: Omit<CancelWork, 'ended'> & { readonly parts: Ended | null },
+  core: SchedulerCore,
+): Promise<CancelReceipt> {
   const written = Promise.withResolvers<CancelReceipt>();
-  const isDone = await ledger.advance(rollout, () => {
+  const isDone = await core.ledger.advance(rollout, () => {
     const isOurs = rollout.endedBy === 'controller' || rollout.state === 'queued';
     if (!isOurs || isTerminal(rollout.state)) return null;
-    const receipt: CancelReceipt = {
-      rolloutId: rollout.id,
-      disposition: rollout.state === 'queued' ? 'cancelled_queued' : 'cancelled_running',
-      stage: work.stage,
-      ...findings(ended, options.limits.cancelMs),
-      durationMs: Math.max(0, Math.round(parts.clock.monotonicMs() - work.startedMs)),
-      at: parts.clock.now(),
-    };
+    const receipt = receiptOf(rollout, work, core);
     written.resolve(receipt);
     const outcome = cancelledOutcome(phaseOf(rollout));
     const diagnostics = ownDiagnostics(outcome, backendName(core));
@@ -169,15 +220,11 @@ async function writeReceipt(
 }
 
 /** null = not done in time. */
-async function within(
-  ms: number,
-  ended: Promise<Ended>,
-  core: SchedulerCore,
-): Promise<Ended | null> {
+async function within<T>(ms: number, work: Promise<T>, core: SchedulerCore): Promise<T | null> {
   const timer = new AbortController();
   try {
     return await Promise.race([
-      ended,
+      work,
       core.parts.clock.sleep(ms, timer.signal).then(
         () => null,
         () => null,

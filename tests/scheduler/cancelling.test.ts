@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { RolloutError } from '../../src/core/errors.ts';
 import { until } from '../support/until.ts';
 import { operator, SchedulerBench, success } from './scheduler-bench.ts';
 
@@ -39,6 +40,36 @@ describe('cancelling', () => {
     assert.equal(execution.isReleased, true);
     assert.deepEqual(bench.news.at(-1), 'r1 settled');
     assert.equal((await bench.store.rollout('r1'))?.outcome?.cause, 'CANCELLED');
+  });
+
+  it('answers within its time when the disk is full, says so, and is durable when there is space', async () => {
+    const bench = await SchedulerBench.started();
+    await bench.submit('r1');
+    const execution = await bench.execution('r1');
+    const change = bench.store.change.bind(bench.store);
+    bench.store.change = () =>
+      Promise.reject(new RolloutError('DISK_FULL', 'no space', { phase: 'server' }));
+    const cancelling = bench.scheduler.cancel(ids('r1'), operator);
+    let receipts: Awaited<typeof cancelling> | null = null;
+    void cancelling.then((value) => (receipts = value));
+    await until('it is answered', () => {
+      bench.clock.advance(50);
+      return receipts !== null;
+    });
+    const receipt = (await cancelling).get('r1');
+    assert.equal(receipt?.disposition, 'cancelled_running');
+    assert.equal(receipt.isComplete, false);
+    assert.match(receipt.problem ?? '', /cannot write/);
+    assert.equal(execution.aborts.length, 1, 'what ran has been ended');
+    assert.equal(await bench.state('r1'), 'running');
+    bench.store.change = change;
+    await until('it is written', async () => {
+      bench.clock.advance(1_000);
+      return (await bench.state('r1')) === 'cancelled';
+    });
+    const [durable] = await bench.store.receipts('r1');
+    assert.deepEqual([durable?.isComplete, durable?.problem], [true, null]);
+    await bench.empty();
   });
 
   it('withdraws a completion that was not delivered', async () => {
