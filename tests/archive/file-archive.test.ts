@@ -93,6 +93,18 @@ describe('the archive', () => {
     ]);
   });
 
+  it('leaves out what nobody could fetch, and says so', async () => {
+    await writeFile(path.join(source, 'a\\b'), 'text');
+    await writeFile(Buffer.concat([Buffer.from(`${source}/no-text-`), Buffer.from([0xff])]), 'x');
+    await writeFile(path.join(source, 'plain'), 'text');
+    const problems = await archive.save(rollout({ files: [{ name: 'logs', path: source }] }));
+    assert.deepEqual(await paths(), ['logs/plain']);
+    assert.deepEqual(problems.map(({ problem }) => problem).sort(), [
+      'it is gone, or its name is no text',
+      'its name holds a backslash',
+    ]);
+  });
+
   it('refuses a linked source, and keeps nothing of one that is not there', async () => {
     await symlink('/etc', path.join(source, 'link'));
     const files = [

@@ -11,6 +11,7 @@ import { FakeMachine } from '../../fakes/environment/fake-machine.ts';
 import { FakeProvider } from '../../fakes/environment/fake-provider.ts';
 import type { Fault } from '../../fakes/environment/faults.ts';
 import type { FolderFiles } from '../../fakes/task-folder.ts';
+import { until } from '../../support/until.ts';
 import { answerTask, type AgentBehaviour } from '../../trial/trial-bench.ts';
 import { HeardHooks, nativeBench, requestFor, type NativeBenchOptions } from './native-bench.ts';
 
@@ -124,6 +125,17 @@ describe('the agent of the native backend', () => {
       }),
     };
   };
+
+  it('has the warnings about its task in the log', async () => {
+    const logged: string[] = [];
+    const warning = 'the tag latest moves while a run goes on';
+    await using bench = await nativeBench({
+      taskWarnings: [warning],
+      logger: { log: (level, message) => logged.push(`${level}: ${message}`) },
+    });
+    await bench.backend.execute(requestFor(bench.taskDir), new HeardHooks()).result;
+    assert.ok(logged.includes(`warn: ${warning}`));
+  });
 
   it('gets the route and the defaults of a training run over its own options', async () => {
     const options = failing();
@@ -411,6 +423,31 @@ describe('an abort of a native rollout', () => {
     assert.equal(machine.sandboxes.size, 0);
     assert.deepEqual(readdirSync(path.join(bench.dataDir, 'trials')), []);
   });
+
+  for (const [when, says] of [
+    ['while its trial is read', 'CANCELLED'],
+    ['by a server that stops, whose failed trial stays', 'SERVER_STOPPING'],
+  ] as const)
+    it(`${when}: what stays is what the reason says`, async () => {
+      await using bench = await nativeBench();
+      const hooks = new HeardHooks();
+      const read = Promise.withResolvers<undefined>();
+      // The completion is awaited when the trial has ended and its folder is read.
+      const completing = Promise.withResolvers<undefined>();
+      hooks.workflowCompleted = async () => {
+        completing.resolve(undefined);
+        await read.promise;
+      };
+      const execution = bench.backend.execute(requestFor(bench.taskDir), hooks);
+      await completing.promise;
+      await until('the trial has ended', () => hooks.heard.includes('cleaning up'));
+      const aborting = execution.abort(new RolloutError(says, 'enough', { phase: 'verifier' }));
+      read.resolve(undefined);
+      await aborting;
+      await execution.release({ isComplete: false });
+      const left = readdirSync(path.join(bench.dataDir, 'trials'));
+      assert.equal(left.length, says === 'CANCELLED' ? 0 : 1);
+    });
 
   it('before the trial exists is complete at once', async () => {
     await using bench = await nativeBench();

@@ -34,6 +34,8 @@ export interface NativeBenchOptions {
   readonly resolveAgent?: AgentResolver;
   readonly openEngine?: EngineOpener;
   readonly logger?: Logger;
+  /** What is said of every task that is found. */
+  readonly taskWarnings?: readonly string[];
   /** Absent = one of its own, which goes with the bench. */
   readonly dataDir?: string;
 }
@@ -47,7 +49,7 @@ export interface NativeBench extends AsyncDisposable {
 /** Ports that make trials on a provider of the test, and find local tasks only. */
 export function portsOn(
   provider: EnvironmentProvider,
-  over: Pick<NativeBenchOptions, 'resolveAgent' | 'openEngine'> = {},
+  over: Pick<NativeBenchOptions, 'resolveAgent' | 'openEngine' | 'taskWarnings'> = {},
 ): NativePorts {
   return {
     loadSkills: (sources) =>
@@ -77,7 +79,7 @@ export function portsOn(
         throw new RolloutError('REGISTRY_NOT_CONFIGURED', 'no registry', { phase: 'resolve' });
       const lock = { name: 'a-task', version: null, type: 'local' as const, digest: 'sha256:0' };
       return Promise.resolve({
-        warnings: [],
+        warnings: over.taskWarnings ?? [],
         task: {
           entry,
           name: path.basename(dir),
