@@ -1,5 +1,5 @@
-/** An error as plain data, for the way between threads: a typed one keeps all that others branch on; a cause stays behind. */
-import { RolloutError, type ErrorCode, type Phase } from './errors.ts';
+/** An error as plain data, for the way between threads: a typed one keeps all that others branch on, and of its cause the text. */
+import { messageOf, RolloutError, type ErrorCode, type Phase } from './errors.ts';
 
 export type ErrorFault =
   | {
@@ -11,6 +11,9 @@ export type ErrorFault =
       readonly remedy: string | null;
       readonly detail: string | null;
       readonly retryable: boolean;
+      readonly exceptionType: string;
+      /** null = none. */
+      readonly cause: string | null;
     }
   | {
       readonly kind: 'other';
@@ -21,8 +24,12 @@ export type ErrorFault =
 
 export function faultOf(error: unknown): ErrorFault {
   if (error instanceof RolloutError) {
-    const { code, message, phase, field, remedy, detail, retryable } = error;
-    return { kind: 'typed', code, message, phase, field, remedy, detail, retryable };
+    const { code, message, phase, field, remedy, detail, retryable, exceptionType } = error;
+    const cause = error.cause === undefined ? null : messageOf(error.cause);
+    return {
+      ...{ kind: 'typed', code, message, phase, field, remedy, detail, retryable },
+      ...{ exceptionType, cause },
+    };
   }
   if (error instanceof Error)
     return {
@@ -36,9 +43,10 @@ export function faultOf(error: unknown): ErrorFault {
 
 export function errorOf(fault: ErrorFault): Error {
   if (fault.kind === 'typed') {
-    const { code, message, phase, field, remedy, detail, retryable } = fault;
+    const { code, message, phase, field, remedy, detail, retryable, exceptionType, cause } = fault;
     return new RolloutError(code, message, {
-      ...{ phase, retryable },
+      ...{ phase, retryable, exceptionType },
+      ...(cause !== null && { cause: new Error(cause) }),
       ...(field !== null && { field }),
       ...(remedy !== null && { remedy }),
       ...(detail !== null && { detail }),

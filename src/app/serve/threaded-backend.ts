@@ -34,6 +34,8 @@ export interface ThreadedBackendParts {
   readonly logger: Logger;
   /** The thread has ended, and nobody asked it to: no rollout can be executed any more. */
   readonly onLost: (reason: RolloutError) => void;
+  /** Another body of the thread, for proofs that break it on purpose. */
+  readonly entry?: URL;
 }
 
 export class ThreadedBackend implements ExecutionBackend {
@@ -60,7 +62,11 @@ export class ThreadedBackend implements ExecutionBackend {
 
   /** Resolves when the backend is made: CONFIG_INVALID, BACKEND_UNKNOWN, as if it had been made here. */
   static async open(task: BackendTask, parts: ThreadedBackendParts): Promise<ThreadedBackend> {
-    const worker = new Worker(entry, { workerData: task, name: 'backend', execArgv: [] });
+    const worker = new Worker(parts.entry ?? entry, {
+      workerData: task,
+      name: 'backend',
+      execArgv: [],
+    });
     const backend = new ThreadedBackend(worker, parts);
     try {
       await backend.#made.promise;

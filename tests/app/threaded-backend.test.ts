@@ -1,0 +1,166 @@
+/** A backend behind a real thread: everything that crosses, and the end of the thread. What it executes is the null backend's. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { ThreadedBackend } from '../../src/app/serve/threaded-backend.ts';
+import type {
+  ExecutionHooks,
+  ExecutionRequest,
+  ExecutionResult,
+} from '../../src/backends/execution-backend.ts';
+import { compileServeConfig } from '../../src/config/serve/read-serve-config.ts';
+import { readMachine } from '../../src/config/machine.ts';
+import { isRolloutError, RolloutError } from '../../src/core/errors.ts';
+import { never } from '../../src/core/linked-abort.ts';
+import type { RolloutProgress } from '../../src/wire/rollout/progress.ts';
+import { until } from '../support/until.ts';
+
+interface Threaded extends AsyncDisposable {
+  readonly backend: ThreadedBackend;
+  readonly losses: RolloutError[];
+  readonly lines: string[];
+}
+
+async function open(
+  document: Readonly<Record<string, unknown>> = { backend: { kind: 'null' } },
+  entry?: URL,
+): Promise<Threaded> {
+  const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-thread-'));
+  const variables = { HOME: root, SLIPWAY_STATE_DIR: root };
+  const config = compileServeConfig(
+    { flags: {}, document: { ...document, data_dir: root }, file: null },
+    readMachine(variables, root),
+  );
+  const losses: RolloutError[] = [];
+  const lines: string[] = [];
+  const backend = await ThreadedBackend.open(
+    { config, composition: { variables, cwd: root } },
+    {
+      logger: { log: (level, message) => void lines.push(`${level} ${message}`) },
+      onLost: (reason) => void losses.push(reason),
+      ...(entry !== undefined && { entry }),
+    },
+  );
+  await backend.start(never);
+  return {
+    ...{ backend, losses, lines },
+    [Symbol.asyncDispose]: async () => {
+      await backend.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+function request(id: string, does: object, label: string | null = null): ExecutionRequest {
+  return {
+    ...{ id, prompt: [{ role: 'user', content: 'work' }], label, metadata: { null: does } },
+    ...{ agentTimeoutMs: null, graderTimeoutMs: null, queuedMs: 0, route: null },
+    ...{ wantsGrade: true, secrets: [] },
+  };
+}
+
+class Hooks implements ExecutionHooks {
+  readonly told: string[] = [];
+  readonly progresses: RolloutProgress[] = [];
+  readonly completed: ExecutionResult[] = [];
+  refusal: Error | null = null;
+
+  agentBegins(): Promise<void> {
+    this.told.push('begins');
+    return this.refusal === null ? Promise.resolve() : Promise.reject(this.refusal);
+  }
+
+  progress(progress: RolloutProgress): void {
+    this.progresses.push(progress);
+  }
+
+  workflowCompleted(result: ExecutionResult): Promise<void> {
+    this.told.push('completed');
+    this.completed.push(result);
+    return Promise.resolve();
+  }
+}
+
+const mortal = new URL('./mortal-thread.ts', import.meta.url);
+
+describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
+  it('is refused as it would be here, with code, field and remedy', async () => {
+    await assert.rejects(open({ backend: { kind: 'nil' } }), (error) => {
+      assert.ok(isRolloutError(error, 'BACKEND_UNKNOWN'));
+      assert.equal(error.field, 'backend.kind');
+      assert.match(error.remedy ?? '', /null, local/);
+      return true;
+    });
+  });
+
+  it('brings hooks, results and dates over, and says what an abort ended', async () => {
+    await using threaded = await open();
+    const { backend } = threaded;
+    assert.deepEqual([backend.kind, backend.health()['status']], ['null', 'ok']);
+    const hooks = new Hooks();
+    const execution = backend.execute(request('r-1', { reward: 0.5 }), hooks);
+    const { status, sample } = await execution.result;
+    assert.deepEqual([status, sample?.reward], ['success', 0.5]);
+    assert.deepEqual(hooks.told, ['begins', 'completed']);
+    assert.equal(hooks.completed[0]?.status, 'success');
+    assert.ok(hooks.progresses.every(({ lastProgressAt }) => lastProgressAt instanceof Date));
+    await execution.release({ isComplete: true });
+    await execution.release();
+
+    const failed = await backend.execute(request('r-2', { fail: 'DISK_FULL' }), new Hooks()).result;
+    assert.deepEqual([failed.status, failed.outcome.cause], ['failure', 'DISK_FULL']);
+
+    const runs = new Hooks();
+    const long = backend.execute(request('r-3', { duration_ms: 3_600_000 }), runs);
+    await until('it runs', () => runs.told.includes('begins'));
+    const reason = new RolloutError('CANCELLED', 'enough', { phase: 'agent' });
+    const receipt = await long.abort(reason);
+    assert.equal(receipt.isComplete, true);
+    assert.deepEqual(await long.abort(new Error('again')), receipt);
+    await long.release();
+    assert.deepEqual(threaded.losses, []);
+  });
+
+  it('does not go on where a hook refuses, and keeps why', async () => {
+    await using threaded = await open();
+    const hooks = new Hooks();
+    hooks.refusal = new RolloutError('DISK_FULL', 'no space', { phase: 'server' });
+    const { result } = threaded.backend.execute(request('r-1', {}), hooks);
+    const end = await result.then(
+      ({ outcome }) => outcome.cause,
+      (error: unknown) => (isRolloutError(error) ? error.code : String(error)),
+    );
+    assert.equal(end, 'DISK_FULL');
+    assert.deepEqual(hooks.told, ['begins']);
+  });
+
+  for (const label of ['die', 'exit'])
+    it(`ends what is live typed when its thread ends by itself (${label}), and says so once`, async () => {
+      await using threaded = await open(undefined, mortal);
+      const { backend, losses } = threaded;
+      const hooks = new Hooks();
+      const live = backend.execute(request('r-1', { duration_ms: 3_600_000 }), hooks);
+      await until('it runs', () => hooks.told.includes('begins'));
+      const last = backend.execute(request('r-2', {}, label), new Hooks());
+      for (const { result } of [live, last])
+        await assert.rejects(result, (error) => {
+          assert.ok(isRolloutError(error, 'BACKEND_LOST'));
+          assert.equal(error.retryable, true);
+          return true;
+        });
+      const receipt = await live.abort(new Error('too late'));
+      assert.equal(receipt.isComplete, false);
+      assert.match(receipt.problem ?? '', /thread of the backend/);
+      assert.equal(losses.length, 1);
+      if (label === 'die') assert.match(losses[0]?.message ?? '', /planted/);
+      // What comes later has not begun: the next life of the server runs it.
+      const later = backend.execute(request('r-3', {}), new Hooks());
+      const first = await Promise.race([later.result, Promise.resolve('nothing')]);
+      assert.equal(first, 'nothing');
+      await later.abort(new Error('the server stops'));
+      await assert.rejects(backend.start(never), { code: 'BACKEND_LOST' });
+      await backend.close();
+    });
+});
