@@ -1,6 +1,7 @@
 /** `slipway serve`: the rollout server in this process. The first signal ends it in stages, the second one at once. */
 import type { Command } from 'commander';
 import { startServer } from '../../app/serve.ts';
+import { takePrecedence } from '../../app/serve/processor-share.ts';
 import { readServeConfig } from '../../config/serve/read-serve-config.ts';
 import type { CommandScope } from '../command-scope.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -23,7 +24,9 @@ export function addServeCommand(
       const config = await readServeConfig(serveFlags(command), ports.machine);
       // The process is ours from here on: the first signal asks for an end in stages, not for a cancellation.
       scope.releaseInterrupts();
-      using signals = new ServerSignals(terminal);
+      using ours = new DisposableStack();
+      const signals = ours.use(new ServerSignals(terminal));
+      ours.use(takePrecedence());
       const server = await startServer(config, { ports, signal: signals.stop });
       signals.onReload(() => server.reload());
       try {

@@ -47,7 +47,7 @@ export class StoreThread {
   ): Promise<{ readonly thread: StoreThread; readonly copy: string | null }> {
     const { signal } = options;
     signal.throwIfAborted();
-    const worker = new Worker(workerFile('store-worker'), { workerData: task });
+    const worker = new Worker(workerFile('store-worker'), { workerData: task, name: 'store' });
     const thread = new StoreThread(worker, options);
     const opened = Promise.withResolvers<string | null>();
     const onAbort = (): void => opened.reject(signal.reason as Error);

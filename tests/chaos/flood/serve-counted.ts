@@ -5,8 +5,9 @@
 import { Command } from 'commander';
 import { composeApp } from '../../../src/app/compose.ts';
 import { startServer } from '../../../src/app/serve.ts';
+import { takePrecedence } from '../../../src/app/serve/processor-share.ts';
+import { ThreadedBackend } from '../../../src/app/serve/threaded-backend.ts';
 import { LocalBackend } from '../../../src/backends/local/local-backend.ts';
-import { NativeBackend } from '../../../src/backends/native/native-backend.ts';
 import { NullBackend } from '../../../src/backends/null/null-backend.ts';
 import { addServeOptions, serveFlags } from '../../../src/cli/serve-options.ts';
 import { readServeConfig } from '../../../src/config/serve/read-serve-config.ts';
@@ -75,7 +76,7 @@ MemoryQueue.prototype.take = async function () {
   return lease;
 };
 
-for (const { prototype } of [NullBackend, LocalBackend, NativeBackend]) {
+for (const { prototype } of [NullBackend, LocalBackend, ThreadedBackend]) {
   const execute = method(prototype, 'execute') as (
     this: ExecutionBackend,
     ...given: Parameters<ExecutionBackend['execute']>
@@ -105,6 +106,7 @@ const command = addServeOptions(new Command().option('--json'));
 command.parse(process.argv);
 const ports = await composeApp(process.env, process.cwd());
 const config = await readServeConfig(serveFlags(command), ports.machine);
+takePrecedence();
 const server = await startServer(config, { ports, signal: never });
 const { controlUrl, dataUrl, recovered } = server;
 process.once('SIGTERM', () => {
