@@ -68,7 +68,9 @@ export function checkGrader(
   const { kind } = config.backend;
   if (kind === 'native') return passed('none is needed: the verifier of each task grades');
   if (!workflowBackends.includes(kind)) return passed(`none is needed by the backend ${kind}`);
-  const grader = backendSection(config)['grader'];
+  const { grader, agent } = backendSection(config);
+  if (kind === 'harbor' && typeof agent === 'string' && !agent.includes(':'))
+    return passed('none is needed by an agent: the tests of each task grade');
   if (typeof grader === 'string' && grader !== '') return passed(`${grader} grades`);
   if (needsNone) return passed('there is none, as --no-grader says: rollouts get no reward');
   throw new RolloutError('CONFIG_INVALID', `the backend ${kind} has a workflow and no grader`, {

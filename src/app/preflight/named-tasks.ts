@@ -2,7 +2,6 @@
 import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { readHarborTask } from '../../backends/native/harbor-task.ts';
 import { labelOf } from '../../backends/native/prewarm-tasks.ts';
 import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import type { TaskEntry } from '../../wire/harbor/task-entry.ts';
@@ -30,9 +29,9 @@ export async function namedTasks(
 ): Promise<readonly NamedTask[]> {
   const rows = datasetFile === null ? [] : await datasetRows(datasetFile);
   const found = [
-    ...references.map((text) => referenced(text, cwd, settings.taskKey)),
-    ...rows.map((metadata, index) => named(metadata, `row ${index + 1}`, settings.taskKey)),
-    ...settings.prewarm.map((entry) => ({ label: labelOf(entry), entry, warnings: [] })),
+    ...(await Promise.all(references.map((text) => referenced(text, cwd, settings)))),
+    ...(await Promise.all(rows.map((row, index) => named(row, `row ${index + 1}`, settings)))),
+    ...settings.ownTasks.map((entry) => ({ label: labelOf(entry), entry, warnings: [] })),
   ];
   // Rows that name no task are told one by one; a task that many rows name is looked at once.
   return [...new Map(found.map((task) => [keyOf(task), task])).values()];
@@ -43,12 +42,12 @@ function keyOf({ label, entry }: NamedTask): string {
 }
 
 /** As in `metadata.harbor_task`, a folder that is there, or a whole metadata object. */
-function referenced(text: string, cwd: string, taskKey: string): NamedTask {
-  if (text.startsWith('{')) return named(parsed(text), text.slice(0, 60), taskKey);
+async function referenced(text: string, cwd: string, settings: TrialSettings): Promise<NamedTask> {
+  if (text.startsWith('{')) return await named(parsed(text), text.slice(0, 60), settings);
   const folder = path.resolve(cwd, text);
   const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
   const isPath = isFolder && !/^[./~]/.test(text);
-  return named({ [taskKey]: isPath ? folder : text }, text, taskKey);
+  return await named({ [settings.taskKey]: isPath ? folder : text }, text, settings);
 }
 
 function parsed(text: string): unknown {
@@ -59,13 +58,17 @@ function parsed(text: string): unknown {
   }
 }
 
-function named(metadata: unknown, fallback: string, taskKey: string): NamedTask {
+async function named(
+  metadata: unknown,
+  fallback: string,
+  settings: TrialSettings,
+): Promise<NamedTask> {
   const given =
     typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)
       ? (metadata as Readonly<Record<string, unknown>>)
       : null;
   try {
-    const { entry, warnings } = readHarborTask(given, taskKey);
+    const { entry, warnings } = await settings.taskOf(given);
     return { label: labelOf(entry), entry, warnings };
   } catch (error) {
     if (!isRolloutError(error)) throw error;

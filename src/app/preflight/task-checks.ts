@@ -29,6 +29,8 @@ const openMs = 60_000;
 const marginMs = 120_000;
 const atOnce = 2;
 
+const runsTasks: ReadonlySet<string> = new Set(['native', 'harbor']);
+
 const names = ['tasks', 'sandbox', 'gateway'] as const;
 
 export async function checkTasks(
@@ -42,7 +44,9 @@ export async function checkTasks(
   if (!names.some(wants)) return;
   const { kind } = config.backend;
   if (settings === null) {
-    skipAll(kind === 'native' ? 'the backend is set wrongly' : `the backend ${kind} runs no tasks`);
+    skipAll(
+      runsTasks.has(kind) ? 'the backend is set wrongly' : `the backend ${kind} runs no tasks`,
+    );
     return;
   }
   let tasks: readonly NamedTask[] = [];
@@ -54,7 +58,7 @@ export async function checkTasks(
     return;
   }
   if (tasks.length === 0) {
-    skipAll('no task is named: --task, --dataset, backend.native.prewarm');
+    skipAll('no task is named: --task, --dataset, or the configuration');
     return;
   }
   await new TaskChecks({ ...options, settings, ports, run }).run(tasks);
@@ -128,7 +132,10 @@ class TaskChecks {
     signal: AbortSignal,
   ): Promise<{ readonly inputs: TaskInputs; readonly warnings: readonly string[] }> {
     if (entry instanceof RolloutError) throw entry;
-    const config = compileJobConfig({ tasks: [dumpTaskEntry(entry)] });
+    const config = compileJobConfig({
+      tasks: [dumpTaskEntry(entry)],
+      verifier: { disable: !this.#parts.settings.needsTests },
+    });
     const found = await this.#parts.ports.taskSource.tasks(config, signal);
     const [task] = found.tasks;
     if (task === undefined) throw new TypeError('one task per reference');

@@ -93,6 +93,7 @@ export class TaskSandboxes implements AsyncDisposable {
       trial_name: `preflight-${randomUUID()}`,
       environment: this.#settings.environment,
       agent: { name: 'nop' },
+      verifier: { disable: !this.#settings.needsTests },
     });
     return await planTrial({
       ...{ config, provider: this.#provider, warn, signal },

@@ -1,19 +1,31 @@
-import { compileNativeOptions } from '../../backends/native/native-options.ts';
+import { compileHarborOptions } from '../../backends/harbor/harbor-options.ts';
+import { selectTask } from '../../backends/harbor/task-selection.ts';
+import { readHarborTask } from '../../backends/native/harbor-task.ts';
+import { compileNativeOptions, type NativeOptions } from '../../backends/native/native-options.ts';
 import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
-import { environmentConfigSchema, type EnvironmentConfig } from '../../wire/harbor/run-config.ts';
-import type { TaskEntry } from '../../wire/harbor/task-entry.ts';
+import type { EnvironmentConfig } from '../../wire/harbor/run-config.ts';
+import { taskEntrySchema, type TaskEntry } from '../../wire/harbor/task-entry.ts';
 import { optionsOf } from '../serve/open-backend.ts';
 
 /** What the backend's trials have in common. */
 export interface TrialSettings {
   readonly environment: EnvironmentConfig;
   readonly allowUnsandboxed: boolean;
+  /** Of a row, as the backend reads it. REFERENCE_INVALID. */
+  readonly taskOf: (metadata: Readonly<Record<string, unknown>> | null) => Promise<{
+    readonly entry: TaskEntry;
+    readonly warnings: readonly string[];
+  }>;
+  /** Key of the metadata that names a task. */
   readonly taskKey: string;
-  readonly prewarm: readonly TaskEntry[];
+  /** Tasks that the configuration itself names. */
+  readonly ownTasks: readonly TaskEntry[];
+  /** A task without tests is an error. */
+  readonly needsTests: boolean;
   /** Model calls come from inside the sandbox, which has to reach the gateway. */
   readonly callsFromSandbox: boolean;
   /** As the engine is asked for it. */
-  readonly model: string | null;
+  readonly model: string;
 }
 
 const defaultModel = 'osmosis-rollout';
@@ -21,38 +33,34 @@ const defaultModel = 'osmosis-rollout';
 /** null = the backend runs no sandboxes. CONFIG_INVALID. */
 export function trialSettings(config: ServeConfig): TrialSettings | null {
   const options = optionsOf(config);
-  switch (config.backend.kind) {
-    case 'native': {
-      const native = compileNativeOptions(options);
-      return {
-        environment: native.environment,
-        allowUnsandboxed: native.allowUnsandboxed,
-        taskKey: native.taskKey,
-        prewarm: native.prewarm.map(({ entry }) => entry),
-        callsFromSandbox: native.binding.callsFromSandbox,
-        model: native.model?.replace(/^openai\//, '') ?? defaultModel,
-      };
-    }
-    case 'harbor':
-      return {
-        environment: environmentConfigSchema.parse(
-          options['environment_config'] ?? {
-            type: options['environment'] ?? 'local',
-            kwargs: options['environment_options'] ?? {},
-          },
-        ),
-        allowUnsandboxed: options['allow_unsandboxed'] === true,
-        taskKey: typeof options['task_key'] === 'string' ? options['task_key'] : 'harbor_task',
-        prewarm: [],
-        callsFromSandbox: true,
-        model: defaultModel,
-      };
-    default:
-      return null;
+  if (config.backend.kind === 'native') {
+    const native = compileNativeOptions(options);
+    const { taskKey } = native;
+    return {
+      ...ofTrials(native),
+      taskOf: async (metadata) => Promise.resolve(readHarborTask(metadata, taskKey)),
+      ...{ taskKey, needsTests: true },
+      ownTasks: native.prewarm.map(({ entry }) => entry),
+    };
   }
+  if (config.backend.kind !== 'harbor') return null;
+  const harbor = compileHarborOptions(options, config.baseDir);
+  const isTemplate = harbor.taskMode === 'template';
+  return {
+    ...ofTrials(compileNativeOptions(harbor.trialOptions)),
+    taskOf: (metadata) => selectTask(metadata, harbor, config.baseDir),
+    ...{ taskKey: 'harbor_task', needsTests: false },
+    ownTasks: isTemplate ? [taskEntrySchema.parse({ path: harbor.tasksDir })] : [],
+  };
 }
 
-/** For the check of the model, also where the backend's options are wrong or it runs no trials. */
-export function modelName(settings: TrialSettings | null): string | null {
-  return settings === null ? defaultModel : settings.model;
+function ofTrials({ environment, allowUnsandboxed, binding, model }: NativeOptions) {
+  const { callsFromSandbox } = binding;
+  const name = modelName(model);
+  return { environment, allowUnsandboxed, callsFromSandbox, model: name };
+}
+
+/** `null`: what is asked for where nothing else is said. */
+export function modelName(model: string | null): string {
+  return model?.replace(/^openai\//, '') ?? defaultModel;
 }

@@ -273,6 +273,22 @@ describe('preflight of a backend', { timeout: 120_000 }, () => {
     );
   });
 
+  it('loads a workflow in Python by the interpreter that is named', async () => {
+    await using folder = await PreflightFolder.create();
+    await folder.write(
+      'mine.py',
+      'class Work:\n    async def run(self, ctx):\n        return []\n',
+    );
+    const only = ['--backend', 'local', '--only', 'backend', '--backend-local-workflow'];
+    const rows: readonly [readonly string[], Expected][] = [
+      [['mine.py:Work'], { status: 'ok' }],
+      [['mine.py:Gone'], { status: 'failed', code: 'WORKFLOW_INVALID', summary: /Gone/ }],
+      [['mine.py:Work', '--python', '/nowhere/python3'], { status: 'failed', summary: /nowhere/ }],
+    ];
+    for (const [flags, expected] of rows)
+      assertResult((await folder.run([...only, ...flags])).one('backend'), expected);
+  });
+
   it('names a backend, an agent and an environment that there are not', async () => {
     await using folder = await PreflightFolder.create();
     const rows: readonly [readonly string[], Expected][] = [

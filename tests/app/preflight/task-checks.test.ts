@@ -81,6 +81,50 @@ describe('preflight of tasks', { timeout: 180_000 }, () => {
     await assertNothingLeft(folder);
   });
 
+  it('looks at the tasks that the configuration names, and at an agent that calls from its sandbox', async () => {
+    await using folder = await PreflightFolder.create();
+    await folder.write(
+      'slipway.toml',
+      [
+        '[backend.native]',
+        'agent_config = { import_path = "mine:Agent", kwargs = {} }',
+        'binding = "custom-installed-chat-completions"',
+        `prewarm = [${JSON.stringify(bundled('file-answer'))}, "./gone"]`,
+      ].join('\n'),
+    );
+    const { report } = await folder.run(['--only', 'tasks,gateway'], { variables });
+    const rows = report.checks.map(({ name, status }) => `${name} ${status}`).sort();
+    assert.deepEqual(rows, [
+      ...['configuration ok', 'gateway ok', 'sandbox ok', 'sandbox skipped', 'tasks failed'],
+      'tasks ok',
+    ]);
+    await assertNothingLeft(folder);
+  });
+
+  it('looks at the template of the backend harbor, with or without tests of its own', async () => {
+    await using folder = await PreflightFolder.create();
+    await folder.write(
+      'template/task.toml',
+      '[environment]\ndocker_image = "debian:bookworm-slim"\n',
+    );
+    await folder.write('template/instruction.md', 'Do it.\n');
+    const harbor = ['--backend', 'harbor', '--backend-harbor-tasks-dir', 'template'];
+    const flags = [...harbor, '--backend-harbor-agent', 'mine:Work', '--only', 'grader,tasks'];
+    const { one } = await folder.run(flags, { variables });
+    assert.deepEqual(
+      [one('tasks').status, one('tasks').subject],
+      ['ok', path.join(folder.root, 'template')],
+    );
+    assert.deepEqual(
+      [one('grader').status, one('grader').field],
+      ['failed', 'backend.harbor.grader'],
+    );
+    const graded = await folder.run([...flags, '--backend-harbor-grader', 'mine:Grade']);
+    assert.equal(graded.one('grader').status, 'ok');
+    const byAgent = [...harbor, '--backend-harbor-agent', 'terminus-2', '--only', 'grader'];
+    assert.match((await folder.run(byAgent)).one('grader').summary, /tests of each task/);
+  });
+
   it('leaves nothing when it is interrupted while a sandbox starts', async () => {
     await using folder = await PreflightFolder.create();
     const stop = new AbortController();
