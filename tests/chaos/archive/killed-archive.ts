@@ -51,6 +51,8 @@ async function oneLife(
   const order = isReversed === true ? 'reversed' : 'right';
   const child = spawn(process.execPath, [script, root, String(life), order], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    // A killed process cannot remove its task.
+    env: { ...process.env, TMPDIR: root },
   });
   const closed = once(child, 'close');
   let told = '';
