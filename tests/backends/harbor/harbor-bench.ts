@@ -22,7 +22,7 @@ export const projectDir = path.join(import.meta.dirname, 'project');
 
 /** The Python of this machine's cache, in a sandbox whose image has none: it runs at its own place only. */
 const pythonDir = path.dirname(harborPython());
-const pythonLayer: EnvironmentLayer = { hostDir: pythonDir, at: pythonDir };
+export const pythonLayer: EnvironmentLayer = { hostDir: pythonDir, at: pythonDir };
 
 /** null = there is one. */
 export function whyNoPython(): string | null {
@@ -30,9 +30,9 @@ export function whyNoPython(): string | null {
 }
 
 /** A template whose rows bring the prompt, and whose grader is the user's. */
-export function templateTask(image: string): FolderFiles {
+export function templateTask(image: string, more = ''): FolderFiles {
   return {
-    'task.toml': `[environment]\ndocker_image = "${image}"\nnetwork_mode = "no-network"\n`,
+    'task.toml': `[environment]\ndocker_image = "${image}"\nnetwork_mode = "no-network"\n${more}`,
     'environment/.gitkeep': '',
   };
 }
