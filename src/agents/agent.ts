@@ -68,6 +68,8 @@ export interface AgentOptions {
   readonly secrets: readonly string[];
   /** Opens a client for a model; the agent closes what it opened before its run ends. */
   readonly openEngine: EngineOpener;
+  /** It is set up and never run: an address of a model may be missing. */
+  readonly isInstallOnly?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }

@@ -39,6 +39,7 @@ export async function createAgent(
     hostVariables: parts.hostVariables,
     secrets: trialSecrets(config, { plan, hostVariables: parts.hostVariables }),
     openEngine: parts.openEngine,
+    isInstallOnly: config.install_only,
     clock: parts.clock,
     logger,
   });

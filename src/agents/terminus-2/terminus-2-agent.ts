@@ -46,10 +46,11 @@ export class Terminus2Agent implements Agent {
   constructor(given: AgentOptions) {
     this.#given = given;
     this.#options = compileOptions(given);
-    this.#endpoint = findEndpoint(given, {
-      apiBase: this.#options.apiBase,
-      apiKey: this.#options.call.apiKey,
-    });
+    const { apiBase, call } = this.#options;
+    this.#endpoint =
+      given.isInstallOnly === true
+        ? { baseUrl: '', apiKey: call.apiKey }
+        : findEndpoint(given, { apiBase, apiKey: call.apiKey });
     this.#sessionId = this.#options.sessionId ?? randomUUID();
   }
 

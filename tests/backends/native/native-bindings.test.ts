@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { bindings, usableBindings } from '../../../src/backends/native/bindings/binding-table.ts';
+import {
+  configOf,
+  custom,
+  installed,
+  lines,
+  refused,
+  type Fields,
+  type Line,
+} from './contract-lines.ts';
+
+const wired = (options: Fields) => configOf(options).agent;
+
+lines('bindings', [
+  [
+    'that can be used are custom-chat-completions, custom-installed-chat-completions, oracle and terminus-2',
+    () => {
+      assert.deepEqual(usableBindings, [
+        'custom-chat-completions',
+        installed,
+        'oracle',
+        'terminus-2',
+      ]);
+    },
+  ],
+  [
+    'speak chat completions or nothing, and train wherever they call a model',
+    () => {
+      for (const { protocol, trains, evaluates, note, needs } of bindings.filter(
+        (one) => one.needs === null,
+      )) {
+        assert.ok(protocol === 'OpenAI Chat Completions' || protocol === 'none');
+        assert.deepEqual([evaluates, trains, needs], [true, protocol !== 'none', null]);
+        assert.ok(trains || note !== null, 'why not');
+      }
+    },
+  ],
+  [
+    'of the gateway’s dialects are known, pinned and refused with what they need',
+    () => {
+      const found = bindings.filter(({ needs }) => needs !== null);
+      assert.deepEqual(
+        found.map(({ name, pinnedVersion }) => [name, pinnedVersion]),
+        [
+          ['codex', '0.146.0'],
+          ['opencode', '1.18.9'],
+          ['claude-code', '2.1.220'],
+        ],
+      );
+      for (const { name, protocol } of found)
+        refused({ agent: name }, new RegExp(`${name} needs the dialect ${protocol}`))();
+    },
+  ],
+  [
+    'terminus-2 is wired by its options',
+    () => {
+      const { kwargs, env } = wired({});
+      assert.deepEqual(
+        [kwargs['api_base'], kwargs['llm_kwargs'], env],
+        ['http://127.0.0.1:9/v1', { api_key: 'route-key-1234', extra_body: { stream: false } }, {}],
+      );
+    },
+  ],
+  [
+    'the oracle is wired nowhere, and needs no address',
+    () => {
+      const { kwargs, env } = configOf({ agent: 'oracle' }, { route: null }).agent;
+      assert.deepEqual([kwargs, env], [{}, {}]);
+    },
+  ],
+  [
+    'custom-chat-completions is wired by its options, without the defaults of terminus-2',
+    () => {
+      const { import_path, name, kwargs, env } = wired(
+        custom('custom-chat-completions', { kwargs: { depth: 2 } }),
+      );
+      assert.deepEqual([import_path, name, env], ['my_agents.solver:Solver', null, {}]);
+      assert.deepEqual(kwargs, {
+        depth: 2,
+        api_base: 'http://127.0.0.1:9/v1',
+        llm_kwargs: { api_key: 'route-key-1234', extra_body: { stream: false } },
+      });
+    },
+  ],
+  [
+    'custom-installed-chat-completions is wired by its variables only',
+    () => {
+      const { kwargs, env } = wired(
+        custom(installed, { env: { ANTHROPIC_API_KEY: 'other' }, kwargs: { depth: 2 } }),
+      );
+      assert.deepEqual(kwargs, { depth: 2 });
+      assert.deepEqual(env, {
+        ANTHROPIC_API_KEY: 'other',
+        OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
+        OPENAI_API_KEY: 'route-key-1234',
+      });
+    },
+  ],
+  [
+    'an unknown agent is refused, with the names that there are, sorted',
+    refused(
+      { agent: 'aider' },
+      /"aider"; use one of custom-chat-completions, custom-installed-chat-completions, oracle, terminus-2$/,
+    ),
+  ],
+  [
+    'an unknown binding is refused, with the names',
+    refused(
+      { binding: 'magic', agent_config: { import_path: 'a:B' } },
+      /binding: .*"magic"; use one of/,
+    ),
+  ],
+  [
+    'an agent of a name has the binding of its name only',
+    refused(
+      { agent: 'terminus-2', binding: 'oracle' },
+      /the agent terminus-2 has the binding terminus-2 only/,
+    ),
+  ],
+  [
+    'an agent of a name may say its own binding',
+    () => {
+      configOf({ agent: 'terminus-2', binding: 'terminus-2' });
+    },
+  ],
+  [
+    'an import path needs a binding',
+    refused(
+      { agent: 'a.b:C' },
+      /needs custom-chat-completions or custom-installed-chat-completions/,
+    ),
+  ],
+  [
+    'an import path needs a custom binding',
+    refused({ agent: 'a.b:C', binding: 'terminus-2' }, /needs custom-chat-completions or/),
+  ],
+  [
+    'a custom binding needs an import path',
+    refused({ agent: 'oracle', binding: installed }, /needs an agent by import path/),
+  ],
+  [
+    'an import path is module:Class',
+    refused(
+      { binding: installed, agent_config: { import_path: 'solver' } },
+      /an import path is module:Class/,
+    ),
+  ],
+  ...[
+    'terminus_2.terminus_2:Terminus2',
+    'oracle:OracleAgent',
+    'installed.claude_code:ClaudeCode',
+  ].map((name): Line => [
+    `Harbor’s own harbor.agents.${name} does not come back by its import path`,
+    refused(
+      { agent: `harbor.agents.${name}`, binding: installed },
+      /Harbor's own agent: name it instead/,
+    ),
+  ]),
+  [
+    'an agent of the user’s in a module that only looks like Harbor’s is let in',
+    () => {
+      configOf({ agent: 'harbor.agents_of_ours:Solver', binding: installed });
+    },
+  ],
+  [
+    'slots of a binding in kwargs are refused at construction, sorted',
+    refused(
+      {
+        agent_options: {
+          llm_kwargs: { api_key: 'k', extra_body: { stream: true } },
+          api_base: 'u',
+          llm_call_kwargs: { api_key: 'k', extra_headers: { Authorization: 'Bearer k' } },
+        },
+      },
+      /kwargs\.api_base: comes.*kwargs\.llm_call_kwargs\.api_key: comes.*llm_call_kwargs\.extra_headers\.authorization: comes.*kwargs\.llm_kwargs\.api_key: comes.*kwargs\.llm_kwargs\.extra_body\.stream: comes/,
+    ),
+  ],
+  [
+    'what stands in the way of a slot is refused',
+    refused(
+      { agent_options: { llm_kwargs: 'text' } },
+      /llm_kwargs\.api_key: comes from the controller/,
+    ),
+  ],
+  [
+    'slots of a binding in env are refused at construction, sorted',
+    refused(
+      custom(installed, { env: { OPENAI_BASE_URL: 'u', OPENAI_API_KEY: 'k' } }),
+      /env\.OPENAI_API_KEY: comes.*env\.OPENAI_BASE_URL: comes/,
+    ),
+  ],
+]);
