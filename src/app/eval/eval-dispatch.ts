@@ -45,7 +45,7 @@ interface Live {
 const maxMessageLength = 2_000;
 const collectMs = 60_000;
 const collectedAtOnce = 4;
-const watchMs = 5_000;
+const watchMs = 2_000;
 const missedLooks = 3;
 
 export class EvalDispatch {

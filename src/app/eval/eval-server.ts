@@ -44,6 +44,8 @@ export function ownServerConfig(
     Object.entries(machine.variables).filter(([name]) => !foreign.has(name)),
   );
   const { modelName, serveDocument, file } = config;
+  const { backend } = serveDocument;
+  const kind = isFields(backend) && backend['kind'] === 'harbor' ? 'harbor' : 'native';
   const model = modelName === null || modelName.includes('/') ? modelName : `openai/${modelName}`;
   return compileServeConfig(
     {
@@ -51,7 +53,7 @@ export function ownServerConfig(
         '--data-dir': dataDir,
         ...{ '--port': '0', '--data-port': '0', '--store': 'memory' },
         ...pace(config),
-        ...(model !== null && { '--backend-native-model': model }),
+        ...(model !== null && { [`--backend-${kind}-model`]: model }),
       },
       document: serveDocument,
       file,

@@ -213,6 +213,8 @@ function checkUrl(key: string, url: string | null, problems: Problems): void {
   problems.add(key, 'is not an http(s) address', 'Write it as http://HOST:PORT/v1.');
 }
 
+const namedModels: ReadonlySet<string> = new Set(['native', 'harbor']);
+
 /** What a server that runs already has decided cannot be decided here. */
 function checkServer(
   config: {
@@ -225,19 +227,20 @@ function checkServer(
 ): void {
   const { serverUrl, serverKey, modelName, serveDocument } = config;
   const backend = isFields(serveDocument['backend']) ? serveDocument['backend'] : {};
-  const native = isFields(backend['native']) ? backend['native'] : {};
+  const kind = typeof backend['kind'] === 'string' ? backend['kind'] : 'native';
+  const chosen = isFields(backend[kind]) ? backend[kind] : {};
   if (serverUrl === null) {
     if (serverKey !== null)
       problems.add('server_key', 'there is no server_url', 'Name the server: server_url = "URL".');
     if (modelName === null) return;
-    if ((backend['kind'] ?? 'native') !== 'native')
+    if (!namedModels.has(kind))
       problems.add(
         'model.name',
-        'only the native backend takes a name of a model',
+        'only the backends native and harbor take the name of a model',
         'Give it to the workflow: [backend.local.workflow_config].',
       );
-    else if (native['model'] !== undefined)
-      problems.add('model.name', 'backend.native.model names one too', 'Remove one of them.');
+    else if (chosen['model'] !== undefined)
+      problems.add('model.name', `backend.${kind}.model names one too`, 'Remove one of them.');
     return;
   }
   for (const table of Object.keys(serveDocument))
