@@ -4,4 +4,7 @@ import { runTestFiles } from './run-test-files.ts';
 const files = ['tasks', 'configuration', 'bindings', 'endpoint', 'backend'].map(
   (name) => `native-${name}`,
 );
-await runTestFiles(...[...files, 'prewarm'].map((name) => `tests/backends/native/${name}.test.ts`));
+await runTestFiles(
+  ...[...files, 'prewarm'].map((name) => `tests/backends/native/${name}.test.ts`),
+  'tests/integration/native-prewarm.test.ts',
+);
