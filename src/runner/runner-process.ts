@@ -21,7 +21,7 @@ import { LineReader } from './line-reader.ts';
 import { PrintedText } from './printed-text.ts';
 import { describeExit, RunnerBroken, RunnerEnded } from './runner-ended.ts';
 
-const defaultStartMs = 60_000;
+const defaultStartMs = 120_000;
 /** Between SIGTERM and SIGKILL. */
 const termGraceMs = 250;
 /** For what is still in the pipes of a dead runner: somebody outside its group may hold them for ever. */
