@@ -24,9 +24,11 @@ export function inSandboxCommand(python: string, part: 'workflow' | 'grader'): s
   return `export ${variables}; exec ${quoted(python)} -u -m slipway_runner.in_sandbox ${part}`;
 }
 
-/** Prints the version of the interpreter when it can run what it will be given. */
+/** Prints the version of the interpreter; fails when it cannot run what it will be given. */
 export function pythonProbe(python: string): string {
-  const script = 'import sys; print("%d.%d" % sys.version_info[:2])';
+  // Distributions split the standard library: what the runner stands on may be missing.
+  const script =
+    'import sys; print("%d.%d" % sys.version_info[:2], flush=True); import asyncio, json';
   return `${quoted(python)} -c ${quoted(script)}`;
 }
 

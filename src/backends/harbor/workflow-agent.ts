@@ -62,8 +62,10 @@ export class WorkflowAgent implements Agent {
       signal,
     );
     const version = /^(\d+)\.(\d+)\n?$/.exec(stdout);
-    if (exitCode !== 0 || version === null)
+    if (version === null)
       throw unusablePython(`the sandbox has no Python that runs as ${python}`, stderr);
+    if (exitCode !== 0)
+      throw unusablePython(`${python} of the sandbox lacks a part of its standard library`, stderr);
     const [major, minor] = [Number(version[1]), Number(version[2])];
     const [oldMajor, oldMinor] = oldestPython;
     if (major < oldMajor || (major === oldMajor && minor < oldMinor))
@@ -131,7 +133,7 @@ function unusablePython(message: string, detail: string): RolloutError {
     phase: 'agent-setup',
     field: 'backend.harbor.sandbox_python',
     retryable: false,
-    remedy: `Install Python ${oldestPython.join('.')} or later in the image of the task, or name it in backend.harbor.sandbox_python.`,
+    remedy: `Install the whole of Python ${oldestPython.join('.')} or later in the image of the task, or name it in backend.harbor.sandbox_python.`,
     detail,
   });
 }
