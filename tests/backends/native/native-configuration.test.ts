@@ -124,7 +124,7 @@ const tables: Fields = {
     type: 'local',
     override_cpus: 2,
     env: { SECRET_KEY: 'as it is' },
-    kwargs: { isolation: 'strict' },
+    kwargs: { isolation: 'strict', nested: [1] },
     extra_allowed_hosts: ['pypi.org'],
   },
   verifier_config: {
@@ -265,6 +265,7 @@ lines('ownership', [
       spoilt.agent.skills.push('more');
       spoilt.agent.mcp_servers.length = 0;
       spoilt.environment.env['SECRET_KEY'] = 'other';
+      (spoilt.environment.kwargs['nested'] as number[]).push(2);
       (spoilt.agent.kwargs['llm_kwargs'] as { extra_body: Record<string, unknown> }).extra_body[
         'top_k'
       ] = 0;
