@@ -195,7 +195,7 @@ lines('ownership', [
       const { type, override_cpus, kwargs, extra_allowed_hosts } = configOf(tables).environment;
       assert.deepEqual(
         [type, override_cpus, kwargs, extra_allowed_hosts],
-        ['local', 2, { isolation: 'strict' }, ['pypi.org']],
+        ['local', 2, { isolation: 'strict', nested: [1] }, ['pypi.org']],
       );
     },
   ],
