@@ -32,7 +32,9 @@ function moduleFolders({ serveDocument, baseDir }: EvalConfig): readonly string[
   });
   const paths = fieldsOf(serveDocument['python'])['path'];
   const python = Array.isArray(paths) ? paths.filter((one) => typeof one === 'string') : [];
-  return [...folders, ...python.map((one) => resolve(baseDir, one))];
+  const code = fieldsOf(backend['harbor'])['code_dir'];
+  const brought = typeof code === 'string' ? [code] : [];
+  return [...folders, ...[...python, ...brought].map((one) => resolve(baseDir, one))];
 }
 
 interface Digesting {
