@@ -49,7 +49,10 @@ export function finalResult(trial: ExecutionResult, ending: Ending): ExecutionRe
       ...{ code: 'GRADER_FAILED', message: grader.failure.message, sample: own },
       category: 'agent_error',
     });
-  const graded = grader === null ? own : { ...own, ...grader.graded, label: own.label };
+  const graded =
+    grader === null
+      ? own
+      : labelled({ ...sample, ...grader.graded, label: own.label }, trial, ending);
   const reward = trial.outcome.verdict?.rewards['reward'] ?? graded.reward;
   if (reward !== null || graded.isRemoved) return succeeded(result, { ...graded, reward });
   return unusable(result, {
