@@ -125,7 +125,7 @@ const tables: Fields = {
     override_cpus: 2,
     env: { SECRET_KEY: 'as it is' },
     kwargs: { isolation: 'strict', nested: [1] },
-    extra_allowed_hosts: ['pypi.org'],
+    extra_allowed_hosts: ['packages.example'],
   },
   verifier_config: {
     override_timeout_sec: 30,
@@ -195,7 +195,7 @@ lines('ownership', [
       const { type, override_cpus, kwargs, extra_allowed_hosts } = configOf(tables).environment;
       assert.deepEqual(
         [type, override_cpus, kwargs, extra_allowed_hosts],
-        ['local', 2, { isolation: 'strict', nested: [1] }, ['pypi.org']],
+        ['local', 2, { isolation: 'strict', nested: [1] }, ['packages.example']],
       );
     },
   ],
