@@ -134,6 +134,9 @@ export async function startServer(
     onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
   });
   scope.defer(() => relay.close());
+  // After the callbacks: what an acknowledgement brings last is archived before the store closes.
+  let settled = (): Promise<void> => Promise.resolve();
+  scope.defer(() => settled());
   const sender = new CallbackSender(
     { store, policy, clock, logger: log },
     { maxAgeMs: config.callbacks.maxAgeMs },
@@ -155,6 +158,7 @@ export async function startServer(
     hasRoom: () => disk.hasRoom,
     maskSecrets: (secrets) => mask.add(secrets),
   });
+  settled = () => scheduler.settled(lastWordsMs);
   telemetry.readAdmission(() => scheduler.admission());
 
   const limits = { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes };

@@ -1,4 +1,4 @@
-import { LinkedAbort } from '../core/linked-abort.ts';
+import { LinkedAbort, never } from '../core/linked-abort.ts';
 import type { Delivery, RolloutQuery } from '../store/rollout-store.ts';
 import type { CancelSelector } from '../wire/rollout/cancel.ts';
 import { Admission, admissionLimits } from './admission.ts';
@@ -16,7 +16,7 @@ import { RolloutRun } from './rollout-run.ts';
 import type { AdmissionView, Caller, RolloutService, RolloutView } from './rollout-service.ts';
 import { letGo, type SchedulerCore } from './scheduler-core.ts';
 import type { SchedulerOptions, SchedulerParts } from './scheduler-parts.ts';
-import { abortRest, drain } from './shutdown.ts';
+import { abortRest, drain, soon } from './shutdown.ts';
 import { submitRollout } from './submission.ts';
 import { maySee, Tenants } from './tenants.ts';
 import { admissionView, rolloutView } from './views.ts';
@@ -111,6 +111,17 @@ export class RolloutScheduler implements RolloutService {
   stop(options: StopOptions): Promise<void> {
     this.#stopped ??= this.#stop(options);
     return this.#stopped;
+  }
+
+  /**
+   * Resolves when what it does beside the rollouts is done, or `ms` are over: callbacks whose last words came while they were closed are in the archive.
+   * After `stop`, when the callbacks are closed and the store is not.
+   */
+  async settled(ms: number): Promise<void> {
+    const allDone = async (): Promise<void> => {
+      while (this.#work.size > 0) await Promise.allSettled(this.#work);
+    };
+    await soon(allDone(), { ms, hurry: never }, this.#core);
   }
 
   async submit(

@@ -59,7 +59,8 @@ async function giveBackOrEnd(rollout: LiveRollout, core: SchedulerCore): Promise
   await endAsFailure(rollout, { by: 'shutdown', failure: stopping(phaseOf(rollout)) }, core);
 }
 
-async function soon(
+/** Resolves when `work` has ended, however that was, or `ms` are over, or `hurry` fires. */
+export async function soon(
   work: Promise<unknown>,
   { ms, hurry }: { readonly ms: number; readonly hurry: AbortSignal },
   core: SchedulerCore,

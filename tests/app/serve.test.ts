@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { never } from '../../src/core/linked-abort.ts';
 import { nullRollout, ServeFixture } from './serve-fixture.ts';
 
@@ -154,6 +155,47 @@ describe('the composed server', { timeout: 120_000 }, () => {
     });
     const doctor = await (await fetch(`${controlUrl}/api/v1/doctor`)).json();
     assert.match(JSON.stringify(doctor), /"kind":"disk-full","owner":"operator"/);
+  });
+
+  it('archives what a controller reports while the server stops', async () => {
+    await using fixture = await ServeFixture.create();
+    const stopping = Promise.withResolvers<undefined>();
+    let isStopping = false;
+    const server = await fixture.start(
+      {},
+      {
+        // Reading the report takes longer than closing everything else.
+        store: (store) =>
+          new Proxy(store, {
+            get: (target, name) => {
+              const value: unknown = Reflect.get(target, name);
+              if (name === 'rollout')
+                return async (id: string) => {
+                  if (isStopping) await delay(50);
+                  return await target.rollout(id);
+                };
+              return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+            },
+          }),
+      },
+    );
+    const received = Promise.withResolvers<undefined>();
+    const controller = await fixture.controller({
+      serverUrl: server.controlUrl,
+      commit: async () => {
+        received.resolve(undefined);
+        await stopping.promise;
+        return { trajectory: { model_name: 'reported-late' } };
+      },
+    });
+    const running = controller.run(nullRollout('r-1'));
+    await received.promise;
+    isStopping = true;
+    const stopped = server.stop(never);
+    stopping.resolve(undefined);
+    await Promise.all([stopped, running]);
+    const file = path.join(server.dataDir, 'archive', 'r-1', 'trajectory.json');
+    assert.match(await readFile(file, 'utf8'), /reported-late/);
   });
 
   it('refuses with 503 while it stops, and hurries when it is told to', async () => {
