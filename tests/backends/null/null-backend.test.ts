@@ -156,7 +156,7 @@ describe('the null backend', () => {
     assert.equal((await openBackend('null', parts)).kind, 'null');
     await assert.rejects(openBackend('nul', parts), {
       code: 'BACKEND_UNKNOWN',
-      remedy: 'Use one of: null, local, native.',
+      remedy: 'Use one of: null, local, native, harbor.',
     });
   });
 });
