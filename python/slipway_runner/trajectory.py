@@ -3,8 +3,28 @@
 import json
 
 
+# What messages and documents of users are made of is their own affair: any part may be of another shape than it has as a rule.
+ODD_SHAPE = (AttributeError, KeyError, TypeError)
+
+
 def trajectory_of(messages, session_id, agent_name):
     """None = there is nothing to tell, or something that is no chat message."""
+    try:
+        steps = steps_of(messages)
+    except ODD_SHAPE:
+        return None
+    if not steps:
+        return None
+    return {
+        "schema_version": "ATIF-v1.5",
+        "session_id": session_id,
+        "agent": {"name": agent_name, "version": "unknown"},
+        "steps": steps,
+    }
+
+
+def steps_of(messages):
+    """None = one is no chat message."""
     steps = []
     calls = {}
     for message in messages:
@@ -33,21 +53,15 @@ def trajectory_of(messages, session_id, agent_name):
                 step["tool_calls"] = tool_calls
                 calls.update({call["tool_call_id"]: step for call in tool_calls})
         steps.append(step)
-    if not steps:
-        return None
-    return {
-        "schema_version": "ATIF-v1.5",
-        "session_id": session_id,
-        "agent": {"name": agent_name, "version": "unknown"},
-        "steps": steps,
-    }
+    return steps
 
 
 def tool_call_of(call):
     function = call.get("function") or {}
     try:
         arguments = json.loads(function.get("arguments") or "{}")
-    except (TypeError, ValueError):
+        json.dumps(arguments, allow_nan=False)  # a model may write NaN or 1e999, which Python reads
+    except (TypeError, ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):
         arguments = {"arguments": function.get("arguments")}
@@ -61,8 +75,15 @@ def tool_call_of(call):
 def messages_of(trajectory):
     """Chat messages of a document; tool turns, observations and reasoning are kept. None = it is no trajectory."""
     steps = trajectory.get("steps")
-    if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
+    if not isinstance(steps, list) or not steps:
         return None
+    try:
+        return chat_of(steps)
+    except ODD_SHAPE:
+        return None
+
+
+def chat_of(steps):
     messages = []
     for step in steps:
         source = step.get("source")
