@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { jsonShape } from '../core/json-shape.ts';
 import { brokenRule, malformedJson, problemsOf } from '../wire/rollout/validation.ts';
-import { jsonShape } from './json-shape.ts';
 import { invalid } from './refusal.ts';
 
 /** Deeper, and what reads the body further on would run out of stack. */

@@ -2,10 +2,14 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
+import { jsonShape } from '../../core/json-shape.ts';
 import type { ErrorCategory, Sample } from '../../wire/rollout/callback-payloads.ts';
 
 /** A longer document is none. */
 export const maxDocumentBytes = 64 * 1024 * 1024;
+/** More than a runner's Python can write. A deeper document ends whoever walks through it, one of more values takes many times the memory of its text. */
+const maxDepth = 1_000;
+const maxValues = 4_000_000;
 
 const record = z.record(z.string(), z.unknown());
 const messages = z.array(record);
@@ -111,7 +115,10 @@ async function readDocument(file: string): Promise<unknown> {
     );
     const stats = await handle.stat();
     if (!stats.isFile() || stats.size > maxDocumentBytes) return undefined;
-    return JSON.parse(await handle.readFile('utf8')) as unknown;
+    const content = await handle.readFile();
+    const { depth, values } = jsonShape(content);
+    if (depth > maxDepth || values > maxValues) return undefined;
+    return JSON.parse(content.toString('utf8')) as unknown;
   } catch {
     return undefined;
   }

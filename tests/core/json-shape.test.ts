@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { jsonShape } from '../../src/server/json-shape.ts';
+import { jsonShape } from '../../src/core/json-shape.ts';
 
 describe('the shape of a JSON text', () => {
   const rows: readonly (readonly [text: string, depth: number, values: number])[] = [
