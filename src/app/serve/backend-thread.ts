@@ -132,8 +132,11 @@ async function carryOut(
       return (await executions.get(call.key)?.abort(errorOf(call.reason))) ?? null;
     case 'release': {
       const execution = executions.get(call.key);
-      await (call.archived === null ? execution?.release() : execution?.release(call.archived));
-      executions.delete(call.key);
+      try {
+        await (call.archived === null ? execution?.release() : execution?.release(call.archived));
+      } finally {
+        executions.delete(call.key);
+      }
       return null;
     }
     case 'close':

@@ -102,8 +102,11 @@ export class ThreadedBackend implements ExecutionBackend {
       abort: async (reason) =>
         (await this.#call({ name: 'abort', key, reason: faultOf(reason) })) as AbortReceipt | null,
       release: async (archived) => {
-        await this.#call({ name: 'release', key, archived });
-        this.#executions.delete(key);
+        try {
+          await this.#call({ name: 'release', key, archived });
+        } finally {
+          this.#executions.delete(key);
+        }
       },
     });
     // It has not begun, and stays so: the next life of the server runs it.
@@ -207,7 +210,8 @@ export class ThreadedBackend implements ExecutionBackend {
   }: Extract<FromBackend, { readonly kind: 'hook' }>): Promise<void> {
     try {
       const hooks = this.#executions.get(key)?.hooks;
-      await (result === null ? hooks?.agentBegins() : hooks?.workflowCompleted(result));
+      if (hooks === undefined) throw new TypeError('the execution has been released');
+      await (result === null ? hooks.agentBegins() : hooks.workflowCompleted(result));
       this.#send({ kind: 'hooked', number, fault: null });
     } catch (error) {
       this.#send({ kind: 'hooked', number, fault: faultOf(error) });
