@@ -60,8 +60,10 @@ async function prewarmOne(
   const label = labelOf(entry);
   for (const warning of warnings) logger.log('warn', `prewarm: ${label}: ${warning}`);
   const code = await runOne(entry, { parts, name }, signal).catch(codeOf);
-  const isRemoved = code === null && parts.options.removesSuccessfulTrials;
-  const problem = code ?? (isRemoved ? await removed(dir) : null);
+  // What a cancellation leaves no line would name.
+  const isRemoved = signal.aborted || (code === null && parts.options.removesSuccessfulTrials);
+  const removal = isRemoved ? await removed(dir) : null;
+  const problem = code ?? removal;
   return problem && `${label} [${problem}]; ${existsSync(dir) ? dir : 'no folder was made'}`;
 }
 

@@ -118,16 +118,17 @@ describe('preparing tasks', () => {
     assert.equal(left.length, 3, 'failed ones stay, the good one is gone');
   });
 
-  it('that is cancelled ends as a cancellation, with nothing running', async () => {
+  it('that is cancelled ends as a cancellation, with nothing running and nothing left', async () => {
     await using good = await taskFolder(answerTask);
     const stop = new AbortController();
     const reason = new Error('stopped while starting');
-    const { error, live } = await start([good.dir, good.dir], {
+    const { error, configs, live, left } = await start([good.dir, good.dir], {
       signal: stop.signal,
       onTrial: () => stop.abort(reason),
     });
     assert.equal(messageOf(error), reason.message);
-    assert.equal(live, 0);
+    assert.notEqual(configs.length, 0);
+    assert.deepEqual([live, left], [0, []]);
   });
 
   it('of no task is a mistake', refused({ prewarm: [] }, /prewarm: names no task/));
