@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { parse as parseToml } from 'smol-toml';
+import { parse as parseToml, TomlError } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
 import { messageOf, RolloutError } from '../core/errors.ts';
 
@@ -23,12 +23,18 @@ export async function readDocument(path: string, field: string): Promise<Record<
   try {
     value = parser(text);
   } catch (error) {
-    throw refuse(messageOf(error).split('\n')[0] ?? 'cannot be parsed', 'Correct its syntax.');
+    const [what = 'cannot be parsed'] = messageOf(error).split('\n');
+    throw refuse(`${what}${lineOf(error)}`, 'Correct its syntax.');
   }
   if (value === null || value === undefined) return {};
   if (typeof value !== 'object' || Array.isArray(value))
     throw refuse('the top level must be a map', 'Write keys and values.');
   return value as Record<string, unknown>;
+}
+
+/** The other parsers say it in their messages. */
+function lineOf(error: unknown): string {
+  return error instanceof TomlError ? ` at line ${error.line}, column ${error.column}` : '';
 }
 
 const parsers: ReadonlyMap<string, (text: string) => unknown> = new Map([

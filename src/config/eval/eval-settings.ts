@@ -23,6 +23,9 @@ function optional<T>(kind: Kind<T>): EvalSetting<T | null> {
   return { kind, fallback: null };
 }
 
+/** Eleven days: both parts of a run together are still a time that a timer takes. */
+const longestSec = 1_000_000;
+
 // A table reads best with one row per line.
 // prettier-ignore
 export const evalSettings = {
@@ -35,9 +38,9 @@ export const evalSettings = {
   'evaluation.n': setting(whole(1, 10_000), 1),
   'evaluation.batch_size': optional(whole(1, 10_000)),
   'evaluation.pass_threshold': setting(number(-Number.MAX_VALUE), 1),
-  'evaluation.agent_workflow_timeout_s': optional(number(0.001)),
-  'evaluation.grader_timeout_s': optional(number(0.001)),
-  'evaluation.item_timeout_s': optional(number(0.001)),
+  'evaluation.agent_workflow_timeout_s': optional(number(0.001, longestSec)),
+  'evaluation.grader_timeout_s': optional(number(0.001, longestSec)),
+  'evaluation.item_timeout_s': optional(number(0.001, longestSec)),
   'model.url': setting(text, null),
   'model.name': optional(word),
   'model.key': setting(secretPlace, null),

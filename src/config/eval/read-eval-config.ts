@@ -78,13 +78,14 @@ export async function readEvalConfig(
 }
 
 export function compileEvalConfig(
-  given: { readonly flags: EvalFlags; readonly document: Fields; readonly file: string },
+  request: { readonly flags: EvalFlags; readonly document: Fields; readonly file: string },
   machine: Machine,
 ): EvalConfig {
-  const { flags, document, file } = given;
+  const { flags, document, file } = request;
   const baseDir = dirname(file);
   const problems = new Problems();
-  const { found, serveDocument, warnings } = sort(document, problems);
+  const { found, serveDocument, warnings: ineffective } = sort(document, problems);
+  const warnings = [...ineffective];
   const values = readValues(found, { baseDir, problems });
   const value = <K extends EvalKey>(key: K): (typeof evalSettings)[K]['fallback'] =>
     values.get(key) as (typeof evalSettings)[K]['fallback'];
@@ -107,9 +108,21 @@ export function compileEvalConfig(
   checkUrl('model.url', modelUrl, problems);
   const serverUrl = value('server_url');
   checkUrl('server_url', serverUrl, problems);
-  const modelName = value('model.name') ?? value('experiment.model_path');
-  checkServer({ serverUrl, modelName, serverKey: value('server_key'), serveDocument }, problems);
+  if (value('model.key') !== null && modelUrl === null)
+    problems.add('model.key', 'there is no model.url', 'Name the endpoint: model.url = "URL".');
+  const given = { serverUrl, serveDocument };
+  const named = value('model.name');
+  const noName = whyNoModelName(given);
+  if (named !== null && noName !== null) problems.add('model.name', noName.why, noName.remedy);
+  // Every configuration of Osmosis has it: where it cannot be used, that is no mistake.
+  const path = named === null ? value('experiment.model_path') : null;
+  if (path !== null && noName !== null)
+    warnings.push(`experiment.model_path has no effect: ${noName.why}`);
+  const modelName = named ?? (noName === null ? path : null);
+  checkServer({ ...given, serverKey: value('server_key') }, problems);
   const variables = readVariables(document['env'], problems);
+  if (serverUrl !== null && Object.keys(variables).length > 0)
+    warnings.push('env has no effect on the server at server_url');
   const requiredSecrets = value('secrets.required');
   for (const secret of requiredSecrets)
     if ((machine.variables[secret] ?? '') === '')
@@ -209,38 +222,53 @@ function readValues(
 
 function checkUrl(key: string, url: string | null, problems: Problems): void {
   const parsed = url === null ? null : URL.parse(url);
-  if (url === null || (parsed !== null && /^https?:$/.test(parsed.protocol))) return;
+  if (url === null) return;
+  if (parsed !== null && /^https?:$/.test(parsed.protocol)) {
+    if (parsed.username === '' && parsed.password === '') return;
+    const place = key === 'model.url' ? 'model.key' : 'server_key';
+    problems.add(key, 'holds a user or a password', `Name the place of a key: ${place}.`);
+    return;
+  }
   problems.add(key, 'is not an http(s) address', 'Write it as http://HOST:PORT/v1.');
 }
 
 const namedModels: ReadonlySet<string> = new Set(['native', 'harbor']);
 
-/** What a server that runs already has decided cannot be decided here. */
-function checkServer(
-  config: {
-    readonly serverUrl: string | null;
-    readonly serverKey: string | null;
-    readonly modelName: string | null;
-    readonly serveDocument: Fields;
-  },
-  problems: Problems,
-): void {
-  const { serverUrl, serverKey, modelName, serveDocument } = config;
+interface ChosenServer {
+  readonly serverUrl: string | null;
+  readonly serveDocument: Fields;
+}
+
+/** null = the server of the evaluation takes the name of a model. */
+function whyNoModelName({
+  serverUrl,
+  serveDocument,
+}: ChosenServer): { readonly why: string; readonly remedy: string } | null {
+  if (serverUrl !== null)
+    return {
+      why: 'the server at server_url decides it',
+      remedy: 'Set backend.native.model there, or harbor_model in the metadata of the rows.',
+    };
   const backend = isFields(serveDocument['backend']) ? serveDocument['backend'] : {};
   const kind = typeof backend['kind'] === 'string' ? backend['kind'] : 'native';
+  if (!namedModels.has(kind))
+    return {
+      why: 'only the backends native and harbor take the name of a model',
+      remedy: 'Give it to the workflow: [backend.local.workflow_config].',
+    };
   const chosen = isFields(backend[kind]) ? backend[kind] : {};
+  if (chosen['model'] === undefined) return null;
+  return { why: `backend.${kind}.model names one too`, remedy: 'Remove one of them.' };
+}
+
+/** What a server that runs already has decided cannot be decided here. */
+function checkServer(
+  { serverUrl, serverKey, serveDocument }: ChosenServer & { readonly serverKey: string | null },
+  problems: Problems,
+): void {
   if (serverUrl === null) {
     if (serverKey !== null)
       problems.add('server_key', 'there is no server_url', 'Name the server: server_url = "URL".');
-    if (modelName === null) return;
-    if (!namedModels.has(kind))
-      problems.add(
-        'model.name',
-        'only the backends native and harbor take the name of a model',
-        'Give it to the workflow: [backend.local.workflow_config].',
-      );
-    else if (chosen['model'] !== undefined)
-      problems.add('model.name', `backend.${kind}.model names one too`, 'Remove one of them.');
     return;
   }
   for (const table of Object.keys(serveDocument))
@@ -248,12 +276,6 @@ function checkServer(
       table,
       'is decided by the server at server_url',
       'Configure it there, or remove server_url.',
-    );
-  if (modelName !== null)
-    problems.add(
-      'model.name',
-      'is decided by the server at server_url',
-      'Set backend.native.model there, or harbor_model in the metadata of the rows.',
     );
 }
 

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 import { parse } from 'smol-toml';
 import {
   compileEvalConfig,
+  readEvalConfig,
   type EvalConfig,
   type EvalFlags,
 } from '../../../src/config/eval/read-eval-config.ts';
@@ -58,6 +62,35 @@ describe('the configuration of an evaluation', () => {
       assert.ok(config.warnings.some((warning) => warning.startsWith(`${key} has no effect`)), key);
   });
 
+  it('takes the model of a configuration of Osmosis where it can, and else says why not', () => {
+    const named = '[experiment]\ndataset = "d.csv"\nmodel_path = "q/m"\n';
+    for (const [toml, said] of [
+      [`${named}[backend]\nkind = "local"`, /^experiment\.model_path has no effect: .*native/],
+      [`${named}[backend.native]\nmodel = "openai/o"`, /model_path has no effect: backend\.native/],
+      [`server_url = "http://h:1"\n${named}`, /model_path has no effect: .*server_url/],
+    ] as const) {
+      const { modelName, warnings } = compile(toml);
+      assert.equal(modelName, null);
+      assert.match(warnings.join('\n'), said);
+    }
+  });
+
+  it('says that variables do not reach a server that runs already', () => {
+    const { warnings } = compile(`server_url = "http://h:1"\n${rows}[env]\nA = "x"`);
+    assert.deepEqual(warnings, ['env has no effect on the server at server_url']);
+  });
+
+  it('that is no TOML is refused with the line', async () => {
+    const dir = await mkdtemp(path.join(os.tmpdir(), 'slipway-toml-'));
+    try {
+      await writeFile(path.join(dir, 'e.toml'), 'a = 1\n[b\n');
+      const machine = readMachine({ HOME: dir }, dir);
+      await assert.rejects(readEvalConfig('e.toml', {}, machine), /at line 2, column \d+/);
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
+
   it('hands the tables of slipway.toml on to the server that it starts', () => {
     const { serveDocument } = compile(
       `${rows}[backend]\nkind = "null"\n[admission]\nmax_concurrent = 2`,
@@ -83,6 +116,10 @@ describe('the configuration of an evaluation', () => {
     ['tables of a server that runs already', `server_url = "http://h:1"\n${rows}[backend]\nkind = "null"`, /\[backend\].*server_url/], // prettier-ignore
     ['a key for no server', `server_key = "env:K"\n${rows}`, /server_key.*no server_url/],
     ['an address that is none', `${rows}[model]\nurl = "engine:30000"`, /model\.url.*http/],
+    ['a key for no model', `${rows}[model]\nkey = "env:TOKEN"`, /model\.key.*no model\.url/],
+    ['a password in an address', `${rows}[model]\nurl = "http://u:sk-1@h/v1"`, /model\.url.*model\.key/], // prettier-ignore
+    ['a limit that no timer takes', `${rows}[evaluation]\nitem_timeout_s = 3e9`, /item_timeout_s.*1000000/], // prettier-ignore
+    ['a model of a server that runs already', `server_url = "http://h:1"\n${rows}[model]\nname = "m"`, /model\.name.*server_url/], // prettier-ignore
     ['a model for another backend', `${rows}[model]\nname = "m"\n[backend]\nkind = "local"`, /model\.name.*native/], // prettier-ignore
     ['two models', `${rows}[model]\nname = "m"\n[backend.native]\nmodel = "openai/o"`, /model\.name.*backend\.native\.model/], // prettier-ignore
     ['a variable that is a table', `${rows}[env.A]\nb = 1`, /env\.A/],
