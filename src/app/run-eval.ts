@@ -10,7 +10,7 @@ import { Scope } from '../core/scope.ts';
 import { SecretMask } from '../telemetry/secret-mask.ts';
 import { Dataset } from './eval/dataset.ts';
 import { EvalDispatch } from './eval/eval-dispatch.ts';
-import type { EvalEvent } from './eval/eval-events.ts';
+import { maskedEvent, type EvalEvent } from './eval/eval-events.ts';
 import { EvalFolder } from './eval/eval-folder.ts';
 import { EvalItems, type EvalItem } from './eval/eval-items.ts';
 import { EvalJournal } from './eval/eval-journal.ts';
@@ -97,7 +97,8 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
 
   const sourceSha256 = await sourceDigest(config);
   const manifest = makeManifest(config, dataset, { sourceSha256, now: clock.now() });
-  const found = request.isFresh ? null : await folder.manifest();
+  const before = await folder.manifest();
+  const found = request.isFresh ? null : before;
   if (found !== null) checkManifest(found, manifest, folder.dir);
   const items = new EvalItems(dataset.size, config.repeats);
   let journal: EvalJournal | null = null;
@@ -135,7 +136,7 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
   scope.defer(() => log[Symbol.asyncDispose]());
   const writes = journal;
   const record = async (event: EvalEvent): Promise<void> => {
-    const masked = JSON.parse(mask.mask(JSON.stringify(event))) as EvalEvent;
+    const masked = maskedEvent(event, (text) => mask.mask(text));
     await writes.append(masked);
     items.apply(masked);
     log.write(eventText(masked));

@@ -56,6 +56,8 @@ export class EvalDispatch {
   readonly #collections = new Set<Promise<void>>();
   readonly #collecting = new Limiter(collectedAtOnce);
   readonly #returned: string[] = [];
+  /** Ends everything: nothing that goes on could be written down. */
+  readonly #unwritable = new LinkedAbort([]);
   #halted: RolloutError | null = null;
   #lacksArchive = false;
 
@@ -76,10 +78,15 @@ export class EvalDispatch {
     pending: readonly EvalItem[],
     { concurrency, signal }: { readonly concurrency: number; readonly signal: AbortSignal },
   ): Promise<RolloutError | null> {
-    using life = new LinkedAbort([signal]);
+    using life = new LinkedAbort([signal, this.#unwritable.signal]);
     using watching = new LinkedAbort([life.signal]);
     await this.#controller.start();
     const watch = this.#watch(life, watching.signal);
+    void this.#parts.server.lost.then((error) => {
+      const why = attribute(error, 'BACKEND_LOST', 'server', 'the server lost a part of it');
+      this.#halt(why);
+      life.abort(why);
+    });
     const queue = pending.values();
     try {
       const workers = Array.from({ length: Math.min(concurrency, pending.length) }, async () => {
@@ -109,11 +116,11 @@ export class EvalDispatch {
   }
 
   async #runItem(item: EvalItem, life: LinkedAbort): Promise<void> {
-    const { config, dataset, model, clock, record } = this.#parts;
+    const { config, dataset, model, clock } = this.#parts;
     const { rowIndex, runIndex } = item;
     const { messages, label, metadata } = await dataset.row(rowIndex);
     const id = `${config.name}-${rowIndex}-${runIndex}-${randomBytes(6).toString('hex')}`;
-    await record({ type: 'item:started', ...this.#at(item, id) });
+    await this.#record({ type: 'item:started', ...this.#at(item, id) });
     this.#live.set(id, { item, sinceMs: clock.monotonicMs() });
     const { agentTimeoutSec, graderTimeoutSec } = config;
     try {
@@ -179,6 +186,11 @@ export class EvalDispatch {
 
   async #outage(end: ItemEnd): Promise<RolloutError | null> {
     const { model } = this.#parts;
+    if (end.cause === 'BACKEND_LOST')
+      return new RolloutError('BACKEND_LOST', 'the server lost its backend', {
+        phase: 'server',
+        remedy: 'See in its log why, start it again where it runs elsewhere, then go on.',
+      });
     if (model === null || !mayBeOutage(end)) return null;
     if (end.cause === 'ENGINE_UNAUTHORIZED')
       return new RolloutError('ENGINE_UNAUTHORIZED', 'the model refused the key', {
@@ -192,8 +204,8 @@ export class EvalDispatch {
   async #end(id: string, end: ItemEnd): Promise<void> {
     const live = this.#live.get(id);
     if (live === undefined) return;
-    const { record, clock, onItem } = this.#parts;
-    await record({
+    const { clock, onItem } = this.#parts;
+    await this.#record({
       type: 'item:ended',
       ...this.#at(live.item, id),
       ...end,
@@ -205,12 +217,22 @@ export class EvalDispatch {
 
   async #return(item: EvalItem, id: string, reason: string): Promise<void> {
     this.#returned.push(id);
-    const { record } = this.#parts;
-    await record({
+    await this.#record({
       type: 'item:returned',
       ...this.#at(item, id),
       reason: cutText(reason, maxMessageLength),
     });
+  }
+
+  async #record(event: EvalEvent): Promise<void> {
+    try {
+      await this.#parts.record(event);
+    } catch (error) {
+      const why = attribute(error, 'JOURNAL_FAILED', 'queue', 'the journal of the evaluation');
+      this.#halt(why);
+      this.#unwritable.abort(why);
+      throw why;
+    }
   }
 
   #halt(why: RolloutError): void {
@@ -220,7 +242,7 @@ export class EvalDispatch {
   #collect(item: EvalItem): void {
     const { rolloutId, rowIndex, runIndex } = item;
     if (rolloutId === null || item.kept !== null) return;
-    const { folder, clock, record, note } = this.#parts;
+    const { folder, clock, note } = this.#parts;
     const work = async (): Promise<void> => {
       using link = new LinkedAbort([], {
         ms: collectMs,
@@ -233,7 +255,7 @@ export class EvalDispatch {
             { client: this.#client, folder, clock, signal: link.signal },
           ),
         );
-        await record({ type: 'item:kept', ...this.#at(item, rolloutId), ...kept });
+        await this.#record({ type: 'item:kept', ...this.#at(item, rolloutId), ...kept });
       } catch (error) {
         // A server of others has no archive to ask: that is said once.
         if (!this.#lacksArchive) note(`what the server keeps was not fetched: ${messageOf(error)}`);

@@ -43,3 +43,18 @@ export const evalEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('item:returned'), ...item, reason: z.string() }),
 ]);
 export type EvalEvent = z.output<typeof evalEvent>;
+
+/** The event without secrets in what others said. The rest is ours, and is read again: a secret may be a number or a word of it. */
+export function maskedEvent(event: EvalEvent, mask: (text: string) => string): EvalEvent {
+  const masked = (text: string | null): string | null => (text === null ? null : mask(text));
+  if (event.type === 'item:returned') return { ...event, reason: mask(event.reason) };
+  if (event.type === 'item:ended')
+    return {
+      ...event,
+      error_type: masked(event.error_type),
+      err_message: masked(event.err_message),
+    };
+  if (event.type !== 'item:kept' || event.verdict === null) return event;
+  const verdict = Object.entries(event.verdict).map(([name, value]) => [mask(name), value]);
+  return { ...event, verdict: Object.fromEntries(verdict) as Record<string, number> };
+}

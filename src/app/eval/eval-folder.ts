@@ -1,5 +1,5 @@
 /** The folder of an evaluation: its names, its lock, and the files that follow from its events and may be made anew at any time. */
-import { mkdir, readFile, rename } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RolloutError } from '../../core/errors.ts';
 import type { HeldLock, LockPort } from '../../core/lock.ts';
@@ -37,18 +37,36 @@ export class EvalFolder {
     await mkdir(this.dir, { recursive: true });
   }
 
-  /** null = there is none. */
+  /** null = nothing is there; no manifest for what is damaged. JOB_CONFLICT for a folder that is no evaluation's: nothing of it is touched. */
   async manifest(): Promise<unknown> {
+    const names = await this.#names();
+    if (names.length === 0) return null;
+    if (!names.includes('manifest.json') && !names.includes('events.jsonl'))
+      throw new RolloutError('JOB_CONFLICT', `${this.dir} is there and is no evaluation's`, {
+        phase: 'queue',
+        field: '--name',
+        remedy: 'Give --name NAME, or another folder for results: --output DIR.',
+      });
     const text = await readFile(this.path('manifest.json'), 'utf8').catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
       throw error;
     });
-    if (text === null) return null;
     try {
       return JSON.parse(text) as unknown;
     } catch {
       return {};
     }
+  }
+
+  /** Without drafts of a manifest that was never written. */
+  async #names(): Promise<readonly string[]> {
+    const names = await readdir(this.dir).catch((error: unknown) => {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') return [];
+      if (code === 'ENOTDIR') return [this.#name];
+      throw error;
+    });
+    return names.filter((name) => !name.startsWith('.manifest.json-'));
   }
 
   async writeJson(name: string, value: unknown): Promise<void> {

@@ -5,7 +5,7 @@ import type { EvalConfig } from '../../config/eval/read-eval-config.ts';
 import { compileServeConfig, type ServeConfig } from '../../config/serve/read-serve-config.ts';
 import { settingRows } from '../../config/serve/setting-table.ts';
 import { messageOf, RolloutError } from '../../core/errors.ts';
-import { LinkedAbort, never } from '../../core/linked-abort.ts';
+import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { AppPorts } from '../ports.ts';
 import { startServer } from '../serve.ts';
 import { isFields } from '../../config/fields.ts';
@@ -19,6 +19,8 @@ export interface EvalServer {
   /** For people. */
   readonly shown: string;
   readonly isOwn: boolean;
+  /** Resolves when a server of our own has lost a part without which no rollout goes on. */
+  readonly lost: Promise<Error>;
   /** null = it answers; SERVER_UNREACHABLE. */
   look(signal: AbortSignal): Promise<RolloutError | null>;
   /** Ends a server of our own, running rollouts included. Idempotent. */
@@ -46,7 +48,9 @@ export function ownServerConfig(
   const { modelName, serveDocument, file } = config;
   const { backend } = serveDocument;
   const kind = isFields(backend) && backend['kind'] === 'harbor' ? 'harbor' : 'native';
-  const model = modelName === null || modelName.includes('/') ? modelName : `openai/${modelName}`;
+  // A name may hold slashes itself: Qwen/Qwen3-4B.
+  const model =
+    modelName === null || modelName.startsWith('openai/') ? modelName : `openai/${modelName}`;
   return compileServeConfig(
     {
       flags: {
@@ -81,6 +85,7 @@ export async function startOwnServer(
     capacity: config.admission.maxConcurrent,
     shown: `in this process, backend ${server.backend}`,
     isOwn: true,
+    lost: server.lost,
     look: () => Promise.resolve(null),
     stop: async () => {
       hurry.abort(new RolloutError('CANCELLED', 'the evaluation is over', { phase: 'server' }));
@@ -100,6 +105,7 @@ export async function reachServer(
   return {
     ...{ url, key: address.key, isOwn: false, shown: new URL(url).origin },
     capacity: asked.capacity?.max_concurrent ?? null,
+    lost: new Promise(() => undefined),
     look: async (looking) => {
       const answer = await ask(url, looking);
       return answer instanceof RolloutError ? answer : null;
@@ -119,18 +125,28 @@ async function ask(
       field: 'server_url',
       remedy: 'Start it with slipway serve, or correct server_url, then go on.',
     });
-  using link = new LinkedAbort([signal, never], {
+  using link = new LinkedAbort([signal], {
     ms: answerMs,
     reason: () => new Error(`no answer within ${answerMs / 1000} s`),
   });
   try {
     const answer = await request(`${url}/health`, { signal: link.signal });
     const text = await answer.body.text();
-    if (answer.statusCode >= 500) return refuse(`/health answered ${answer.statusCode}`);
-    const found = health.safeParse(answer.statusCode === 200 ? JSON.parse(text) : {});
-    return found.success ? found.data : {};
+    // Where something before the server wants a key for it, the first rollout says whether ours is right.
+    if (answer.statusCode === 401 || answer.statusCode === 403) return {};
+    if (answer.statusCode !== 200) return refuse(`/health answered ${answer.statusCode}`);
+    const found = health.safeParse(parsed(text));
+    return found.success ? found.data : refuse('/health does not answer as one');
   } catch (error) {
     signal.throwIfAborted();
     return refuse((error as NodeJS.ErrnoException).code ?? messageOf(error));
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
   }
 }

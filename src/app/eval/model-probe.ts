@@ -1,5 +1,5 @@
 /** Whether the model's server takes calls: `GET …/models` beside its chat completions. A server that does not know the path answers all the same. */
-import { RolloutError } from '../../core/errors.ts';
+import { messageOf, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 
 export interface ProbedModel {
@@ -32,7 +32,7 @@ export async function probeModel(
   } catch (error) {
     signal.throwIfAborted();
     const cause = error instanceof Error ? (error.cause ?? error) : error;
-    const code = (cause as NodeJS.ErrnoException).code ?? 'it cannot be reached';
+    const code = (cause as NodeJS.ErrnoException).code ?? messageOf(cause);
     return unavailable(`nothing answers at ${address.origin}: ${code}`, error);
   }
   if (status === 401 || status === 403)
