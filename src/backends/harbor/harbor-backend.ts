@@ -69,8 +69,7 @@ export class HarborBackend implements ExecutionBackend {
   /** Copies the project, then what the trials need. CONFIG_INVALID, and what opening an environment throws. */
   async start(signal: AbortSignal): Promise<void> {
     const { codeDir } = this.#options;
-    if (codeDir !== null)
-      this.#codeLayer = await projectLayer(codeDir, path.join(this.#parts.dataDir, 'layers'));
+    if (codeDir !== null) this.#codeLayer = await projectLayer(codeDir, this.#parts.dataDir);
     await this.#trials.start(signal);
   }
 

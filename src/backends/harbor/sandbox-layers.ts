@@ -14,8 +14,9 @@ const searchPath = [runnerAt, codeAt, `${codeAt}/src`].join(':');
 
 export const runnerLayer: EnvironmentLayer = { hostDir: runnerPackageDir, at: runnerAt };
 
-/** What nobody imports. */
-const leftOut = new Set(['.git', '.hg', '.venv', 'venv', 'node_modules', '__pycache__', '.tox']);
+/** What nobody imports; names that begin with a dot too, among which files of keys are. */
+const leftOut = new Set(['venv', 'node_modules', '__pycache__']);
+const markOfVirtualEnvironment = 'pyvenv.cfg';
 const maxProjectBytes = 256 * 1024 * 1024;
 
 /** A command line of a POSIX shell, which it becomes. */
@@ -42,29 +43,35 @@ interface ProjectFile {
 }
 
 /**
- * Copies the project below `layersDir` under the hash of its content: sandboxes that still run keep what they began with. CONFIG_INVALID for what is no
- * folder, holds links, or is too large.
+ * Copies the project to `layers/` of the data folder under the hash of its content, and removes the copies of servers before this one. Nothing of the data
+ * folder is copied, wherever it is. CONFIG_INVALID for what is no folder, holds links, or is too large.
  */
-export async function projectLayer(codeDir: string, layersDir: string): Promise<EnvironmentLayer> {
-  const files = await filesOf(codeDir);
+export async function projectLayer(codeDir: string, dataDir: string): Promise<EnvironmentLayer> {
+  const layersDir = path.join(dataDir, 'layers');
+  const files = await filesOf(codeDir, dataDir);
   const hash = createHash('sha256');
   for (const { name, isExecutable } of files) {
     const content = await readFile(path.join(codeDir, name));
     hash.update(`${name}\0${isExecutable ? 'x' : '-'}${content.length}\0`).update(content);
   }
-  const hostDir = path.join(layersDir, `code-${hash.digest('hex').slice(0, 32)}`);
+  const name = `code-${hash.digest('hex').slice(0, 32)}`;
+  for (const other of await readdir(layersDir).catch((): string[] => []))
+    if (other !== name) await rm(path.join(layersDir, other), { recursive: true, force: true });
+  const hostDir = path.join(layersDir, name);
   if ((await stat(hostDir).catch(() => null)) === null) await copyProject(codeDir, files, hostDir);
   return { hostDir, at: codeAt };
 }
 
-async function filesOf(codeDir: string): Promise<readonly ProjectFile[]> {
+async function filesOf(codeDir: string, dataDir: string): Promise<readonly ProjectFile[]> {
   const files: ProjectFile[] = [];
   let sizeBytes = 0;
   const walk = async (folder: string): Promise<void> => {
     const entries = await readdir(path.join(codeDir, folder), { withFileTypes: true });
+    if (folder !== '' && entries.some(({ name }) => name === markOfVirtualEnvironment)) return;
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const name = path.join(folder, entry.name);
-      if (leftOut.has(entry.name)) continue;
+      if (leftOut.has(entry.name) || entry.name.startsWith('.')) continue;
+      if (path.join(codeDir, name) === dataDir) continue;
       if (entry.isDirectory()) await walk(name);
       else if (entry.isFile()) {
         const { size, mode } = await stat(path.join(codeDir, name));
