@@ -5,6 +5,7 @@
  * with 503. At the end rollouts are refused, running ones may finish for a while, what is left is ended, and every part is closed after those that use it.
  */
 import { FileRolloutArchive } from '../archive/file-archive.ts';
+import { startsPrograms } from '../backends/registry.ts';
 import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
 import type { ServeConfig } from '../config/serve/read-serve-config.ts';
@@ -116,7 +117,7 @@ export async function startServer(
   // The folder is ours from here on: what a life before left is removed beside everything else, and nobody waits for it.
   const life = new AbortController();
   const disk = new DiskWatch(dataDir, config.limits.diskFloorBytes);
-  const looksForLabels = config.backend.kind === 'native';
+  const looksForLabels = startsPrograms.has(config.backend.kind);
   const background = [
     cleanDeadRuns({ looksForLabels, signal: life.signal, logger: log }, ports),
     disk.watch({ clock, signal: life.signal }),
