@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { isFields, type Fields } from '../../config/fields.ts';
 import type { EvalConfig } from '../../config/eval/read-eval-config.ts';
+import { readCodeReference } from '../../wire/runner/code-reference.ts';
 
 const skipped =
   /^(?:node_modules|\.git|\.venv|venv|__pycache__|\.slipway|dist|build|.*\.egg-info|.*\.lock|package-lock\.json)$/;
@@ -15,8 +16,10 @@ const maxBytes = 64 * 2 ** 20;
 export async function sourceDigest(config: EvalConfig): Promise<string> {
   const hash = createHash('sha256');
   const budget = { files: maxFiles, bytes: maxBytes };
+  // What the configuration says counts by itself, as far as it decides a result.
+  const besides = new Set([config.outputDir, config.file]);
   for (const dir of [...new Set(moduleFolders(config))].sort())
-    await addFolder(dir, { root: dir, outputDir: config.outputDir, hash, budget });
+    await addFolder(dir, { root: dir, besides, hash, budget });
   return hash.digest('hex');
 }
 
@@ -27,8 +30,10 @@ function moduleFolders({ serveDocument, baseDir }: EvalConfig): readonly string[
     return [table['workflow'], table['grader']];
   });
   const folders = modules.flatMap((name) => {
-    const file = typeof name === 'string' ? name.replace(/:[^:/\\]*$/, '') : '';
-    return /[/\\.]/.test(file) ? [dirname(resolve(baseDir, file))] : [];
+    const reference = typeof name === 'string' ? readCodeReference(name) : null;
+    if (reference === null) return [];
+    // Modules are looked for beside the configuration, too.
+    return [reference.file === null ? baseDir : dirname(resolve(baseDir, reference.file))];
   });
   const paths = fieldsOf(serveDocument['python'])['path'];
   const python = Array.isArray(paths) ? paths.filter((one) => typeof one === 'string') : [];
@@ -39,17 +44,18 @@ function moduleFolders({ serveDocument, baseDir }: EvalConfig): readonly string[
 
 interface Digesting {
   readonly root: string;
-  readonly outputDir: string;
+  /** Files and folders that are left out; absolute. */
+  readonly besides: ReadonlySet<string>;
   readonly hash: ReturnType<typeof createHash>;
   readonly budget: { files: number; bytes: number };
 }
 
 async function addFolder(dir: string, digesting: Digesting): Promise<void> {
-  const { root, outputDir, hash, budget } = digesting;
+  const { root, besides, hash, budget } = digesting;
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(dir, entry.name);
-    if (skipped.test(entry.name) || path === outputDir) continue;
+    if (skipped.test(entry.name) || besides.has(path)) continue;
     if (entry.isDirectory()) await addFolder(path, digesting);
     else if (entry.isFile() && sources.test(entry.name) && budget.files > 0) {
       const { size } = await stat(path);
