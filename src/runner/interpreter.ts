@@ -11,12 +11,16 @@ export interface PythonInterpreter {
 /** Beside the sources and beside what is compiled of them. */
 export const runnerPackageDir = path.resolve(import.meta.dirname, '../../python');
 
-/** Variables of the server, with what the runner needs. */
+/** Variables of the server without its own, keys among them, and with what the runner needs. */
 export function runnerVariables(
   { path: own }: PythonInterpreter,
   variables: Readonly<Record<string, string | undefined>>,
 ): Record<string, string | undefined> {
+  const others = Object.entries(variables).filter(([name]) => !name.startsWith('SLIPWAY_'));
   const given = variables['PYTHONPATH'];
   const folders = [runnerPackageDir, ...own, ...(given === undefined ? [] : [given])];
-  return { ...variables, PYTHONPATH: folders.join(path.delimiter), PYTHONUNBUFFERED: '1' };
+  return {
+    ...Object.fromEntries(others),
+    ...{ PYTHONPATH: folders.join(path.delimiter), PYTHONUNBUFFERED: '1' },
+  };
 }

@@ -15,10 +15,3 @@ export function interpreterOf(variables: Variables): PythonInterpreter {
     path: folders.filter((folder) => folder !== '').map((folder) => path.resolve(folder)),
   };
 }
-
-/** Without ours: keys of the server among them are nothing for the code of an agent. */
-export function runnerVariablesOf(variables: Variables): Variables {
-  return Object.fromEntries(
-    Object.entries(variables).filter(([name]) => !name.startsWith('SLIPWAY_')),
-  );
-}

@@ -28,7 +28,7 @@ import {
 import { endOf, failureOf } from './agent-failure.ts';
 import { EnvironmentRequests } from './environment-requests.ts';
 import { LineLog } from './line-log.ts';
-import { interpreterOf, runnerVariablesOf } from './interpreter-of.ts';
+import { interpreterOf } from './interpreter-of.ts';
 
 /** For the agent's code to end after it was told to: less than a trial waits for it. */
 const cancelMs = 4_000;
@@ -188,7 +188,7 @@ export class PythonAgent implements Agent {
       role: 'harbor-agent',
       interpreter: this.#interpreter,
       settings: this.#settings(),
-      variables: runnerVariablesOf(hostVariables),
+      variables: hostVariables,
     });
     const log = new LineLog((line) => logger.log('debug', 'agent', { line }));
     runner.onPrint = (text) => log.push(text);
