@@ -15,7 +15,7 @@ import type {
   ExecutionResult,
 } from '../../backends/execution-backend.ts';
 import { errorOf, faultOf } from '../../core/error-fault.ts';
-import { messageOf, RolloutError } from '../../core/errors.ts';
+import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import { never } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import type {
@@ -29,6 +29,7 @@ import type {
 
 /** The same file where sources are compiled and where they are not. */
 const entry = new URL(`./backend-thread${path.extname(import.meta.filename)}`, import.meta.url);
+const threadIsGone = 'the thread of the backend is gone';
 
 export interface ThreadedBackendParts {
   readonly logger: Logger;
@@ -221,14 +222,16 @@ export class ThreadedBackend implements ExecutionBackend {
   #exit(code: number): void {
     this.#exited.resolve(undefined);
     const why = this.#fault ?? `it ended with code ${code}`;
-    const lost = new RolloutError('BACKEND_LOST', `the thread of the backend is gone: ${why}`, {
+    const lost = new RolloutError('BACKEND_LOST', `${threadIsGone}: ${why}`, {
       phase: 'server',
       remedy: 'Start the server again: what was accepted is on disk.',
     });
     this.#lost = lost;
+    // Why is the operator's to know: the words of a defect may hold anything.
+    const told = new RolloutError('BACKEND_LOST', threadIsGone, { phase: 'server' });
     this.#made.reject(lost);
     for (const { reject } of this.#calls.values()) reject(lost);
-    for (const execution of this.#executions.values()) execution.fail(lost);
+    for (const execution of this.#executions.values()) execution.fail(told);
     if (this.#closed === null) this.#parts.onLost(lost);
   }
 }
@@ -274,7 +277,7 @@ class ThreadedExecution implements Execution {
     try {
       return (await this.#calls.abort(reason)) ?? gone('the backend does not know it');
     } catch (error) {
-      return gone(messageOf(error));
+      return gone(isRolloutError(error, 'BACKEND_LOST') ? threadIsGone : messageOf(error));
     }
   }
 
