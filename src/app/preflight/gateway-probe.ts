@@ -71,6 +71,12 @@ export class GatewayProbe implements AsyncDisposable {
   }
 }
 
+/** Of two sandboxes that asked side by side: one that got through says more than one that did not, and that more than one that could not ask. */
+export function firmer(before: Verdict | null, found: Verdict): Verdict {
+  const isOpen = before === null || before.status === 'skipped';
+  return isOpen || found.status === 'ok' ? found : before;
+}
+
 const askMs = 15_000;
 const noProgram = 97;
 

@@ -30,7 +30,7 @@ export async function namedTasks(
   const rows = datasetFile === null ? [] : await datasetRows(datasetFile);
   const found = [
     ...(await Promise.all(references.map((text) => referenced(text, cwd, settings)))),
-    ...(await Promise.all(rows.map((row, index) => named(row, `row ${index + 1}`, settings)))),
+    ...(await Promise.all(rows.map((row, index) => named(row, `row ${index}`, settings)))),
     ...settings.ownTasks.map((entry) => ({ label: labelOf(entry), entry, warnings: [] })),
   ];
   // Rows that name no task are told one by one; a task that many rows name is looked at once.
@@ -93,7 +93,7 @@ async function datasetRows(file: string): Promise<readonly unknown[]> {
     ? listOf(parsed(text), refuse)
     : lines.map((line, index) => {
         const row = parsed(line);
-        if (row === null) throw refuse(`row ${index + 1} is no JSON`);
+        if (row === null) throw refuse(`row ${index} is no JSON (the first is 0)`);
         return row;
       });
   return rows.map((row) => {

@@ -9,7 +9,7 @@ import type { TaskInputs } from '../../jobs/job-task.ts';
 import type { PreflightCheckName } from '../../wire/preflight-report.ts';
 import type { AppPorts } from '../ports.ts';
 import type { CheckRun } from './check-run.ts';
-import { GatewayProbe } from './gateway-probe.ts';
+import { firmer, GatewayProbe } from './gateway-probe.ts';
 import { namedTasks, type NamedTask, type TaskSources } from './named-tasks.ts';
 import { TaskSandboxes } from './task-sandboxes.ts';
 import type { TrialSettings } from './trial-settings.ts';
@@ -229,7 +229,9 @@ class TaskChecks {
     const warnings: string[] = at.notes.splice(0);
     const warn = (text: string): void => void warnings.push(text);
     const plan = await sandboxes.plan({ entry, inputs: at.inputs }, warn, signal);
-    const probe = this.#gateway === null ? this.#probe : null;
+    // An image without a program to ask with leaves the question to the next.
+    const isAnswered = this.#gateway !== null && this.#gateway.status !== 'skipped';
+    const probe = isAnswered ? null : this.#probe;
     const isNeeded = this.#parts.settings.callsFromSandbox;
     const {
       sandboxes: count,
@@ -241,12 +243,8 @@ class TaskChecks {
         hostEndpoint: probe?.endpoint ?? null,
         inside: async (environment, limited) => {
           if (probe === null || this.#gateway?.status === 'ok') return;
-          try {
-            this.#gateway = await probe.ask(environment, { isNeeded }, limited);
-          } catch (error) {
-            if (!isRolloutError(error)) throw error;
-            this.#gateway ??= failedWith(error);
-          }
+          const found = await probe.ask(environment, { isNeeded }, limited).catch(refused);
+          this.#gateway = firmer(this.#gateway, found);
         },
       },
       signal,
@@ -259,4 +257,9 @@ class TaskChecks {
           remedy: 'See docs/environments.md.',
         });
   }
+}
+
+function refused(error: unknown): Verdict {
+  if (isRolloutError(error)) return failedWith(error);
+  throw error;
 }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { GatewayProbe } from '../../../src/app/preflight/gateway-probe.ts';
+import { firmer, GatewayProbe } from '../../../src/app/preflight/gateway-probe.ts';
+import { passed, skipped, warned } from '../../../src/app/preflight/verdict.ts';
 import type { ServeConfig } from '../../../src/config/serve/read-serve-config.ts';
 import { isRolloutError } from '../../../src/core/errors.ts';
 import { never } from '../../../src/core/linked-abort.ts';
@@ -49,7 +50,7 @@ describe('preflight of tasks', { timeout: 180_000 }, () => {
       ['tasks', 'file-answer', 'ok', null],
       ['tasks', 'broken', 'failed', 'TASK_CONFIG_UNREADABLE'],
       ['tasks', '{"harbor_task":"no reference"}', 'failed', 'REFERENCE_INVALID'],
-      ['tasks', 'row 3', 'failed', 'REFERENCE_INVALID'],
+      ['tasks', 'row 2', 'failed', 'REFERENCE_INVALID'],
       ['tasks', 'gone', 'failed', 'TASK_NOT_FOUND'],
     ].map((row) => JSON.stringify(row)))); // prettier-ignore
     assert.equal(tasks.length, 5);
@@ -170,6 +171,18 @@ describe('the look from inside a sandbox', { timeout: 60_000 }, () => {
     }
     const bare = inside('http://gateway:1', () => ({ exitCode: 97 }));
     assert.equal((await probe.ask(bare, { isNeeded: true }, never)).status, 'skipped');
+  });
+
+  it('counts what got through before what did not, and an image that could not ask last', () => {
+    const [through, not, unable] = [passed('yes'), warned('no', { remedy: '' }), skipped('?')];
+    for (const [before, found, kept] of [
+      [null, unable, unable],
+      [unable, not, not],
+      [not, unable, not],
+      [not, through, through],
+      [through, not, through],
+    ] as const)
+      assert.equal(firmer(before, found), kept);
   });
 
   it('takes the address of the data listener for as long as it lasts', async () => {
