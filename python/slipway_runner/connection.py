@@ -40,7 +40,10 @@ class Connection:
 
     def send(self, document):
         """Any thread may. Raises ValueError when it is no JSON, or too long."""
-        text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        try:
+            text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        except (TypeError, RecursionError) as error:
+            raise ValueError(str(error)) from error
         line = text.encode("utf-8", "replace") + b"\n"
         if len(line) > MAX_LINE_BYTES:
             raise ValueError(f"a message of {len(line)} bytes is longer than the server reads")

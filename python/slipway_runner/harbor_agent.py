@@ -6,6 +6,7 @@ One object for one trial: it is made when the runner starts, set up once, and ru
 import asyncio
 import importlib
 import inspect
+import json
 import logging
 import traceback
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ from uuid import uuid4
 from .connection import RefusedError
 from .failures import cut, words_of
 from .harbor_environment import environment_for
+from .samples import NOTHING, fit
 
 MAX_TRACEBACK_LENGTH = 8_000
 EXIT_ERROR = "NonZeroAgentExitCodeError"
@@ -158,7 +160,21 @@ def dump_context(context):
         dumped = context.model_dump(mode="json", fallback=str)
     else:
         dumped = vars(context)
-    return {name: dumped.get(name) for name in CONTEXT_FIELDS}
+    return {name: sayable(dumped.get(name)) for name in CONTEXT_FIELDS}
+
+
+def sayable(value):
+    """What JSON has no word for is left out: it must not cost the agent its run."""
+    try:
+        json.dumps(value, allow_nan=False)
+        return value
+    except (TypeError, ValueError, RecursionError):
+        pass
+    try:
+        fitted = fit(value, is_strict=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return None if fitted is NOTHING else fitted
 
 
 def version_of(agent):

@@ -42,6 +42,17 @@ export type HarborAgentOrder =
   /** The logs of the sandbox are on the host. */
   | { readonly kind: 'read-logs' };
 
+const { shape } = agentResultSchema;
+/** Fields of another type than theirs are left out: the class may set them to anything. */
+const contextSchema = z.object({
+  n_input_tokens: shape.n_input_tokens.catch(null),
+  n_cache_tokens: shape.n_cache_tokens.catch(null),
+  n_output_tokens: shape.n_output_tokens.catch(null),
+  cost_usd: shape.cost_usd.catch(null),
+  rollout_details: shape.rollout_details.catch(null),
+  metadata: shape.metadata.catch(null),
+});
+
 const failureSchema = z.object({
   /** Name of the class of the exception. */
   type: z.string(),
@@ -58,7 +69,7 @@ const valueSchema = z.object({
   outcome: z.enum(['done', 'failed', 'cancelled']),
   version: z.string().nullable(),
   /** null = the agent said nothing of its run. */
-  context: agentResultSchema.nullable(),
+  context: contextSchema.nullable(),
   failure: failureSchema.nullable(),
 });
 export type HarborAgentReport = z.infer<typeof valueSchema>;
@@ -87,6 +98,6 @@ export const harborAgentRequests = {
   download_file: transferSchema,
   download_dir: transferSchema,
   /** The context as it is now. */
-  record: agentResultSchema,
+  record: contextSchema,
 } as const;
 export type HarborAgentMethod = keyof typeof harborAgentRequests;

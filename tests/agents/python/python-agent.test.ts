@@ -107,6 +107,15 @@ void describe('an agent in Python', { concurrency: 4 }, () => {
     assert.match(said, /INFO agent: a line of the log/);
   });
 
+  void test('what it tells of its run and nobody can read is left out, and costs it nothing else', async () => {
+    const result = await runAgent({ name: 'TellsOddly' });
+    assert.equal(result.exception_info, null, result.exception_info?.exception_message);
+    assert.deepEqual(result.agent_result, {
+      ...{ n_input_tokens: null, n_cache_tokens: null, n_output_tokens: 3, cost_usd: null },
+      ...{ rollout_details: null, metadata: { turns: 2 } },
+    });
+  });
+
   void test('scoped variables win over those of the agent, these over those of a request', async () => {
     const result = await runAgent({ name: 'Variables', config: { env: { B: 'agent' } } });
     assert.deepEqual(result.agent_result?.metadata, {

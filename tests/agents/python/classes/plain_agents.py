@@ -48,6 +48,18 @@ class Agent:
         context.metadata = {**self.given, "instruction": instruction, "code": result.return_code}
 
 
+class TellsOddly(Agent):
+    async def work(self, instruction, environment, context):
+        context.n_input_tokens = "many"
+        context.n_output_tokens = 3
+        context.cost_usd = float("nan")
+        context.metadata = {"seen": {1, 2}, "turns": 2, "loss": float("inf")}
+        await environment.exec("echo yes > /app/answer")
+        holds_itself = []
+        holds_itself.append(holds_itself)
+        context.rollout_details = holds_itself
+
+
 class Variables(Agent):
     async def work(self, instruction, environment, context):
         said = {}
