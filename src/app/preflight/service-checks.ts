@@ -2,7 +2,7 @@
 import { readSecrets } from '../../config/serve/read-secrets.ts';
 import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
-import { UrlPolicy } from '../../wire/url-policy.ts';
+import { urlParts, UrlPolicy } from '../../wire/url-policy.ts';
 import { openLoadEngine } from '../serve/engine-load.ts';
 import { otlpHeadersOf } from '../serve/key-sources.ts';
 import { checkModel } from './model-check.ts';
@@ -13,15 +13,22 @@ import { passed } from './verdict.ts';
 
 const modelMs = 60_000;
 
+/** It may hold a key, and what is said of an address names all of it. */
+function pathOf(url: string): readonly string[] {
+  const path = urlParts(url)?.path.replace(/(?:\/chat\/completions)?\/*$/, '');
+  return path === undefined ? [] : [path];
+}
+
 export async function checkServices(
   config: ServeConfig,
-  { ports, run, wants }: PreflightParts,
+  { ports, run, mask, wants }: PreflightParts,
 ): Promise<void> {
   const sources = sourcesOf(config, ports);
   const { otlpUrl, serviceName } = config.telemetry;
   if (wants('engine')) {
     if (config.engine.url === null) run.skip('engine', 'engine.url is not set');
-    else
+    else {
+      mask.add(pathOf(config.engine.url));
       await run.check({
         ...{ name: 'engine', subject: originOf(config.engine.url), limitMs: quickMs },
         work: async (signal) => {
@@ -36,6 +43,7 @@ export async function checkServices(
           }
         },
       });
+    }
   }
   if (!wants('telemetry')) return;
   if (otlpUrl === null) run.skip('telemetry', 'telemetry.otlp_url is not set');
@@ -88,6 +96,7 @@ export async function checkModelAddress(
     run.skip('model', 'no --model-url is given');
     return;
   }
+  mask.add(pathOf(url));
   await run.check({
     ...{ name: 'model', subject: originOf(url), limitMs: modelMs },
     work: async (signal) => {

@@ -87,6 +87,7 @@ describe('preflight of a model', { timeout: 120_000 }, () => {
         /no such file/,
       ],
       [['--model-url', `${nowhere}/v1`], { status: 'failed', code: 'ENGINE_UNAVAILABLE' }, /./],
+      [['--model-url', `${nowhere}/${secret}/v1/chat/completions`], { status: 'failed' }, /127\.0\.0\.1/], // prettier-ignore
       [['--model-url', ''], { status: 'failed', code: 'MODEL_UNSPECIFIED' }, /empty/],
       [
         ['--model-url', plain.url, '--callbacks-allow', 'https://other.example'],
@@ -126,6 +127,7 @@ describe('preflight of an engine that caps what runs', { timeout: 120_000 }, () 
     await assertRows('engine', [
       [[], { status: 'skipped' }, /engine\.url is not set/],
       [['--engine-url', engine.url], { status: 'ok' }, /0 running, KV cache 0 %/],
+      [['--engine-url', `${nowhere}/${secret}`], { status: 'failed' }, /127\.0\.0\.1/],
       [['--engine-url', nowhere], { status: 'failed', code: 'ENGINE_UNAVAILABLE' }, /./],
       [
         ['--engine-url', 'nowhere'],
