@@ -4,6 +4,7 @@ its standard input is empty, and what it prints goes to the standard error."""
 import asyncio
 import json
 import os
+import select
 import threading
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -90,4 +91,8 @@ class Connection:
 def write_all(descriptor, content):
     view = memoryview(content)
     while view:
-        view = view[os.write(descriptor, view) :]
+        try:
+            view = view[os.write(descriptor, view) :]
+        except BlockingIOError:
+            # A program that the user's code started has changed the pipe for all who hold it.
+            select.select([], [descriptor], [])

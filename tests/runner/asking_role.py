@@ -33,6 +33,13 @@ class AskingRole:
         if order["act"] == "garbage":
             os.write(connection._output, b"no JSON\n")
             await asyncio.sleep(3600)
+        if order["act"] == "fills":
+            os.set_blocking(2, False)
+            try:
+                while True:
+                    os.write(2, b"x" * 4096)
+            except BlockingIOError:
+                return "filled"
         if order["act"] == "deaf":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             print("deaf", flush=True)

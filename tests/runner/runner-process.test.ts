@@ -75,6 +75,10 @@ describe('a runner', () => {
     await until('the request is withdrawn', () => isWithdrawn);
   });
 
+  it('tells its end although what was printed fills the pipe, which its code made one that does not wait', async () => {
+    for (let time = 0; time < 5; time += 1) assert.equal(await asked({ act: 'fills' }), 'filled');
+  });
+
   it('that says what no runner says is ended, and so is its order', async () => {
     const faulty = startAsking(python);
     const order = faulty.carryOut({ order: { act: 'garbage' }, report });
