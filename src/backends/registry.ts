@@ -14,7 +14,7 @@ export interface BackendParts {
   readonly limits: { readonly maxConcurrent: number; readonly maxQueueDepth: number };
   /** Absolute; a backend keeps to `trials/` in it. */
   readonly dataDir: string;
-  /** Absolute: where relative module paths and relative task paths begin. */
+  /** Absolute: where relative paths of modules begin, and of tasks of `harbor`; those of `native` begin at the current folder, as in Harbor. */
   readonly baseDir: string;
   readonly clock: Clock;
   readonly logger: Logger;
