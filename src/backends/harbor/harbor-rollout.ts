@@ -7,7 +7,8 @@ import path from 'node:path';
 import { messageOf } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { EnvironmentLayer } from '../../environments/environment.ts';
-import { isFolder } from '../../tasks/file-presence.ts';
+import { isFile } from '../../tasks/file-presence.ts';
+import { taskTomlName } from '../../tasks/read-task-toml.ts';
 import { TrajectoryRedactor } from '../../trajectory/redact.ts';
 import { redactFolder } from '../../trial/redact.ts';
 import type { TrialRequest } from '../../trial/trial-options.ts';
@@ -159,10 +160,10 @@ export class HarborRollout {
     return { task: found.task, warnings: all };
   }
 
-  /** A folder of this machine is taken as it is: what its copy lacks is added there. */
+  /** A task of this machine is taken as it is: what its copy lacks is added there. What is no task is refused before it is copied. */
   async #sourceOf(entry: TaskEntry, signal: AbortSignal) {
     const { path: dir, git_url: gitUrl } = entry;
-    if (gitUrl === null && dir !== null && (await isFolder(dir)))
+    if (gitUrl === null && dir !== null && (await isFile(path.join(dir, taskTomlName))))
       return { source: dir, warnings: [] };
     const { task, warnings } = await this.#parts.ports.findTask(entry, signal);
     const { task: loaded } = await task.load(signal);

@@ -32,6 +32,7 @@ export interface StageQuery {
 /** TASK_CONFIG_INVALID, REFERENCE_INVALID, or the reason of `signal`. */
 export async function stageTask(query: StageQuery, signal: AbortSignal): Promise<StagedTask> {
   const { source, to, options, request } = query;
+  if (isBelow(source, to)) throw aroundServer(source);
   await rm(to, { recursive: true, force: true });
   const dir = path.join(to, path.basename(source));
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -98,6 +99,20 @@ function refused(file: string, isLink: boolean): RolloutError {
     phase: 'resolve',
     field: file,
     remedy: 'Put a copy of the file in its place.',
+  });
+}
+
+function isBelow(folder: string, file: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== '..' && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
+}
+
+/** Its copy would be copied too, without end. */
+function aroundServer(source: string): RolloutError {
+  return new RolloutError('TASK_CONFIG_INVALID', 'the folder of the server is inside the task', {
+    phase: 'resolve',
+    field: source,
+    remedy: 'Set data_dir to a folder outside of the tasks.',
   });
 }
 

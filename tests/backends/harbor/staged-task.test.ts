@@ -109,4 +109,15 @@ describe('a task that is staged for a rollout', () => {
         field: 'deep/link',
       });
     });
+
+  it('is refused around the folder in which it is staged', async () => {
+    await using task = await taskFolder(bare);
+    const query: StageQuery = {
+      ...{ source: task.dir, to: path.join(task.dir, 'data', 'rollouts', 'r'), isTemplate: true },
+      request: { id: 'r', prompt, label: null, metadata: null },
+      options: { taskMode: 'template', grader: null, sandboxPython: 'python3' },
+    };
+    await assert.rejects(stageTask(query, never), { code: 'TASK_CONFIG_INVALID' });
+    assert.deepEqual((await readdir(task.dir)).sort(), ['environment', 'task.toml']);
+  });
 });
