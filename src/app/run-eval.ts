@@ -5,7 +5,7 @@
 import { rm } from 'node:fs/promises';
 import type { EvalConfig } from '../config/eval/read-eval-config.ts';
 import { readSecrets } from '../config/serve/read-secrets.ts';
-import type { RolloutError } from '../core/errors.ts';
+import { boundary, type RolloutError } from '../core/errors.ts';
 import { Scope } from '../core/scope.ts';
 import { SecretMask } from '../telemetry/secret-mask.ts';
 import { Dataset } from './eval/dataset.ts';
@@ -162,6 +162,13 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
   const progress = new EvalProgress(folder, { items: items.all, clock });
   const pending = items.all.filter(({ state }) => state === 'pending');
   let halted: RolloutError | null = null;
+  const finish = async (): Promise<void> => {
+    await progress.close();
+    await rm(folder.path('.partial'), { recursive: true, force: true });
+    await folder.writeReports(items.all, evalMetrics(items.all, settings), (row) =>
+      dataset.datasetRow(row),
+    );
+  };
   try {
     const isLacking = (item: EvalItem): boolean => item.ended !== null && item.kept === null;
     const wantsServer = pending.length > 0 || (serve === null && items.all.some(isLacking));
@@ -187,13 +194,12 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
       const concurrency = Math.min(asked, server.capacity ?? asked);
       halted = await dispatch.run(pending, { concurrency, signal });
     }
-  } finally {
-    await progress.close();
-    await rm(folder.path('.partial'), { recursive: true, force: true });
-    await folder.writeReports(items.all, evalMetrics(items.all, settings), (row) =>
-      dataset.datasetRow(row),
-    );
+  } catch (error) {
+    // What stopped it is told, and not that on a full disk its numbers could not be written either.
+    await finish().catch(() => undefined);
+    throw error;
   }
+  await boundary({ code: 'JOURNAL_FAILED', phase: 'queue', what: folder.dir }, finish);
   const metrics = evalMetrics(items.all, settings);
   return { dir: folder.dir, items: items.all, metrics, halted, resumed: resumed.length };
 }
