@@ -84,13 +84,22 @@ export class WorkerPool {
   }
 
   async #take(signal: AbortSignal): Promise<RolloutWorker> {
-    for (let worker = this.#idle.pop(); worker; worker = this.#idle.pop())
-      if (!worker.isGone) return worker;
+    const idle = this.#idleOne();
+    if (idle !== null) return idle;
     return await this.#starts.run(signal, async () => {
+      // The replacement of another one may have been made meanwhile.
+      const waiting = this.#idleOne();
+      if (waiting !== null) return waiting;
       const worker = this.#make();
       await startedOrSlow(worker, signal);
       return worker;
     });
+  }
+
+  #idleOne(): RolloutWorker | null {
+    for (let worker = this.#idle.pop(); worker; worker = this.#idle.pop())
+      if (!worker.isGone) return worker;
+    return null;
   }
 
   #make(): RolloutWorker {
