@@ -1,5 +1,5 @@
 /** The agent of a trial whose work a user's workflow does, as a process in the sandbox. What it leaves is known on this side when its run ends. */
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   agentLogsDir,
@@ -33,7 +33,7 @@ export interface WorkflowAgentParts {
   readonly hostEndpoint: HostEndpoint | null;
   /** Private folder of the rollout. */
   readonly stagingDir: string;
-  /** Called once, before the run ends without an error; null = there is no sample. */
+  /** Called before a run ends without an error, of each step; null = there is no sample. */
   readonly leave: (sample: Sample | null) => void;
 }
 
@@ -79,11 +79,15 @@ export class WorkflowAgent implements Agent {
     const input = path.join(stagingDir, 'container_input.json');
     await writeFile(input, JSON.stringify(this.#input(run)), { mode: 0o644 });
     await environment.uploadFile(input, inputFile, signal);
+    // Of the step before: one that leaves no result has none.
+    const result = path.join(stagingDir, 'container_result.json');
+    await rm(result, { force: true });
     const { exitCode } = await environment.exec(
-      { command: `${inSandboxCommand(python, 'workflow')} >>${outputFile} 2>&1` },
+      {
+        command: `rm -f ${resultFile}; ${inSandboxCommand(python, 'workflow')} >>${outputFile} 2>&1`,
+      },
       signal,
     );
-    const result = path.join(stagingDir, 'container_result.json');
     await environment
       .downloadFile(resultFile, result, signal, { maxBytes: maxDocumentBytes })
       .catch((error: unknown) => {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import type { AgentEnvironment } from '../../../src/agents/agent.ts';
+import type { AgentEnvironment, AgentRun } from '../../../src/agents/agent.ts';
 import { WorkflowAgent } from '../../../src/backends/harbor/workflow-agent.ts';
+import { RolloutError } from '../../../src/core/errors.ts';
 import { never } from '../../../src/core/linked-abort.ts';
+import { taskFolder } from '../../fakes/task-folder.ts';
 
 describe('the Python of a sandbox', () => {
   const answers = [
@@ -38,4 +41,37 @@ describe('the Python of a sandbox', () => {
           field: 'backend.harbor.sandbox_python',
         });
     });
+});
+
+describe('the workflow of a sandbox', () => {
+  it('that leaves no result in its second step has none, whatever the first one left', async () => {
+    await using staging = await taskFolder({});
+    const left: unknown[] = [];
+    const agent = new WorkflowAgent({
+      ...{ name: 'm:C', python: 'py', input: {}, hasPrompt: true, route: null },
+      ...{ hostEndpoint: null, stagingDir: staging.dir, leave: (sample) => left.push(sample) },
+    });
+    const commands: string[] = [];
+    const isThere = [true, false];
+    const environment = {
+      hostEndpointUrl: null,
+      uploadFile: () => Promise.resolve(),
+      exec: ({ command }: { readonly command: string }) => {
+        commands.push(command);
+        return Promise.resolve({ exitCode: 0, stdout: '', stderr: '', isTruncated: false });
+      },
+      downloadFile: async (_source: string, target: string) => {
+        if (isThere.shift() !== true)
+          throw new RolloutError('TRANSFER_FAILED', 'not there', { phase: 'agent' });
+        await writeFile(target, '{"status":"success","sample":null}');
+      },
+    };
+    const run = { environment, instruction: 'go' } as unknown as AgentRun;
+    await agent.run(run, never);
+    assert.deepEqual(left, [null]);
+    await assert.rejects(agent.run(run, never), {
+      ...{ code: 'WORKFLOW_FAILED', message: /left no result/ },
+    });
+    assert.match(commands[0] ?? '', /^rm -f \/logs\/agent\/container_result\.json; export /);
+  });
 });
