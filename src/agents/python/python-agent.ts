@@ -138,6 +138,7 @@ export class PythonAgent implements Agent {
     signal: AbortSignal,
   ): Promise<HarborAgentReport> {
     const { order, phase, requests } = at;
+    signal.throwIfAborted(); // it fires no more for whoever begins to listen now
     const stopping = stopWhen(signal, runner);
     try {
       const { value, failure } = await runner.carryOut({
