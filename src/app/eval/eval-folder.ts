@@ -1,7 +1,7 @@
 /** The folder of an evaluation: its names, its lock, and the files that follow from its events and may be made anew at any time. */
 import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RolloutError } from '../../core/errors.ts';
+import { messageOf, RolloutError } from '../../core/errors.ts';
 import type { HeldLock, LockPort } from '../../core/lock.ts';
 import { replaceFile } from '../../trial/replace-file.ts';
 import type { EvalItem } from './eval-items.ts';
@@ -22,15 +22,30 @@ export class EvalFolder {
     return join(this.dir, ...names);
   }
 
-  /** STORE_LOCKED while another process runs the evaluation. */
+  /** STORE_LOCKED while another process runs the evaluation; CONFIG_INVALID where nothing can be written. */
   lock(locks: LockPort): HeldLock {
-    const held = locks.tryAcquire(join(this.#outputDir, '.locks', `${this.#name}.lock`));
+    const held = this.#tryLock(locks);
     if (held !== null) return held;
     throw new RolloutError('STORE_LOCKED', `another process runs ${this.dir}`, {
       phase: 'queue',
       field: '--name',
       remedy: 'Wait for its end, or give --name NAME.',
     });
+  }
+
+  #tryLock(locks: LockPort): HeldLock | null {
+    try {
+      return locks.tryAcquire(join(this.#outputDir, '.locks', `${this.#name}.lock`));
+    } catch (error) {
+      throw new RolloutError(
+        'CONFIG_INVALID',
+        `${this.#outputDir} cannot hold results: ${messageOf(error)}`,
+        {
+          ...{ phase: 'config', field: '--output', cause: error },
+          remedy: 'Name a folder that this user may write to: --output DIR.',
+        },
+      );
+    }
   }
 
   async make(): Promise<void> {

@@ -6,7 +6,9 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { evalEvent, maskedEvent, type EvalEvent } from '../../../src/app/eval/eval-events.ts';
 import { EvalFolder } from '../../../src/app/eval/eval-folder.ts';
+import { systemClock } from '../../../src/core/clock.ts';
 import { isRolloutError } from '../../../src/core/errors.ts';
+import { FileLocks } from '../../../src/store/file/file-lock.ts';
 import { SecretMask } from '../../../src/telemetry/secret-mask.ts';
 import { slipwayInProcess } from '../../support/in-process-cli.ts';
 
@@ -39,6 +41,15 @@ describe('the folder of an evaluation', () => {
     await writeFile(path.join(root, 'file'), '');
     const file = new EvalFolder(root, 'file');
     await assert.rejects(file.manifest(), (error) => isRolloutError(error, 'JOB_CONFLICT'));
+  });
+
+  it('is refused where nothing can be written, by the flag that names the place', async () => {
+    const file = path.join(root, 'plain');
+    await writeFile(file, '');
+    assert.throws(() => new EvalFolder(file, 'e').lock(new FileLocks(systemClock)), {
+      code: 'CONFIG_INVALID',
+      field: '--output',
+    });
   });
 
   it('that is somebody else’s is not moved away by --fresh', async () => {
