@@ -229,7 +229,7 @@ export class RolloutRun {
       pause.ended(rolloutId, failure.cause);
       this.#setFacts(outcome, { sample: null, diagnostics, trajectory: null });
     });
-    await this.#clear([]);
+    await this.#clear(null);
   }
 
   async #endedByOther(ending: Promise<unknown>): Promise<void> {
@@ -239,15 +239,16 @@ export class RolloutRun {
       this.#setFacts(rollout.outcome, {
         ...{ sample: null, diagnostics: rollout.diagnostics, trajectory: null },
       });
-    await this.#clear([]);
+    await this.#clear(null);
   }
 
-  /** The end is durable and its callbacks are out: what the rollout held goes. */
-  async #clear(files: readonly KeptFile[]): Promise<void> {
+  /** The end is durable and its callbacks are out: what the rollout held goes. `files` null = it did not end by its result, which nobody has archived. */
+  async #clear(files: readonly KeptFile[] | null): Promise<void> {
     const rollout = this.#rollout;
     await this.#closeRoute();
     this.#showProgress('saving the archive', 'archive');
-    const isComplete = await this.#archive(files);
+    const isKept = await this.#archive(files ?? []);
+    const isComplete = isKept && files !== null;
     await this.#attempt('what it held on disk was not freed', async () => {
       await rollout.execution?.release({ isComplete });
     });

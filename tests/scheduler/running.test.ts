@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RolloutError } from '../../src/core/errors.ts';
 import { until } from '../support/until.ts';
-import { failure, operator, SchedulerBench, success } from './scheduler-bench.ts';
+import { failure, fired, operator, SchedulerBench, success } from './scheduler-bench.ts';
 
 describe('a rollout that runs', () => {
   it('goes from acceptance to both callbacks, in order, and leaves nothing', async () => {
@@ -140,6 +140,28 @@ describe('a rollout that runs', () => {
     assert.equal((await bench.submit('r3')).kind, 'refused');
     bench.callbacks.release('r1');
     await until('a place is free', () => bench.scheduler.admission().capacity.available === 1);
+  });
+
+  it('says that what it left is archived only when it ended by its result', async () => {
+    const bench = await SchedulerBench.started({ maxConcurrent: 3 });
+    const [good, broken, stopped] = await Promise.all(
+      ['r1', 'r2', 'r3'].map(async (id) => {
+        await bench.submit(id);
+        const execution = await bench.execution(id);
+        await execution.hooks.agentBegins();
+        return execution;
+      }),
+    );
+    good?.succeed();
+    broken?.break(new Error('a defect'));
+    await bench.reaches('r1', 'success');
+    await bench.reaches('r2', 'failure');
+    await bench.stop({ hurry: fired() });
+    assert.equal(await bench.state('r3'), 'failure');
+    assert.deepEqual(
+      [good, broken, stopped].map((execution) => execution?.archived),
+      [{ isComplete: true }, { isComplete: false }, { isComplete: false }],
+    );
   });
 
   it('tells both channels of a failure before grading', async () => {

@@ -1,6 +1,7 @@
 /** A scheduler on the real memory store, with parts around it that a test moves by hand. */
 import type {
   AbortReceipt,
+  ArchivedFiles,
   Execution,
   ExecutionBackend,
   ExecutionHooks,
@@ -36,6 +37,8 @@ export class HandExecution implements Execution {
   readonly hooks: ExecutionHooks;
   readonly aborts: Error[] = [];
   isReleased = false;
+  /** What it was released with. */
+  archived: ArchivedFiles | null = null;
   /** What an abort waits for. */
   abortGate: Promise<unknown> = Promise.resolve();
 
@@ -65,8 +68,9 @@ export class HandExecution implements Execution {
     this.#result.reject(error);
   }
 
-  release(): Promise<void> {
+  release(archived?: ArchivedFiles): Promise<void> {
     this.isReleased = true;
+    this.archived = archived ?? null;
     return Promise.resolve();
   }
 
