@@ -39,8 +39,15 @@ export async function trialTimes(options: {
     ],
     { SLIPWAY_STATE_DIR: options.stateDir },
   );
-  const jobDir = path.join(jobsDir, jobName);
-  const times: number[] = [];
+  const spans = await trialSpans(path.join(jobsDir, jobName));
+  return spans.map(({ from, to }) => to - from);
+}
+
+/** When each trial of a finished job began and ended, in ms of the epoch; every one of them must have its reward. */
+export async function trialSpans(
+  jobDir: string,
+): Promise<readonly { readonly from: number; readonly to: number }[]> {
+  const spans: { readonly from: number; readonly to: number }[] = [];
   for (const entry of await readdir(jobDir, { withFileTypes: true })) {
     if (!entry.isDirectory()) continue;
     const result = JSON.parse(
@@ -51,8 +58,8 @@ export async function trialTimes(options: {
       verifier_result: { rewards: { reward: number } } | null;
     };
     if (result.verifier_result?.rewards.reward !== 1)
-      throw new Error(`${jobName}/${entry.name} did not get its reward`);
-    times.push(Date.parse(result.finished_at) - Date.parse(result.started_at));
+      throw new Error(`${path.basename(jobDir)}/${entry.name} did not get its reward`);
+    spans.push({ from: Date.parse(result.started_at), to: Date.parse(result.finished_at) });
   }
-  return times;
+  return spans;
 }

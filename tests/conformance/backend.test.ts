@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { AgentResolver } from '../../src/agents/agent.ts';
+import type { ExecutionBackend } from '../../src/backends/execution-backend.ts';
 import { LocalBackend } from '../../src/backends/local/local-backend.ts';
 import { NullBackend } from '../../src/backends/null/null-backend.ts';
 import { systemClock } from '../../src/core/clock.ts';
@@ -92,22 +93,7 @@ backendSuite({
   chargesQueueTime: false,
   open: async () => {
     const bench = await nativeBench({ resolveAgent: obedient });
-    const broken = await taskFolder({ ...answerTask, 'tests/test.sh': '#!/bin/bash\nexit 0\n' });
-    const waiting = await taskFolder({ ...answerTask, 'instruction.md': 'wait\n' });
-    const dirs: Readonly<Record<RolloutKind, string>> = {
-      succeeds: bench.taskDir,
-      fails: broken.dir,
-      runs: waiting.dir,
-    };
-    return {
-      backend: bench.backend,
-      metadata: (kind) => ({ harbor_task: dirs[kind] }),
-      [Symbol.asyncDispose]: async () => {
-        await bench[Symbol.asyncDispose]();
-        await broken[Symbol.asyncDispose]();
-        await waiting[Symbol.asyncDispose]();
-      },
-    };
+    return await withTasks(bench);
   },
 });
 
@@ -121,21 +107,28 @@ backendSuite({
       options: { agent: 'oracle', task_mode: 'dataset' },
       resolveAgent: obedient,
     });
-    const broken = await taskFolder({ ...answerTask, 'tests/test.sh': '#!/bin/bash\nexit 0\n' });
-    const waiting = await taskFolder({ ...answerTask, 'instruction.md': 'wait\n' });
-    const dirs: Readonly<Record<RolloutKind, string>> = {
-      succeeds: bench.taskDir,
-      fails: broken.dir,
-      runs: waiting.dir,
-    };
-    return {
-      backend: bench.backend,
-      metadata: (kind) => ({ harbor_task: dirs[kind] }),
-      [Symbol.asyncDispose]: async () => {
-        await bench[Symbol.asyncDispose]();
-        await broken[Symbol.asyncDispose]();
-        await waiting[Symbol.asyncDispose]();
-      },
-    };
+    return await withTasks(bench);
   },
 });
+
+/** A backend of trials as the suite wants it: a task for each kind of rollout. */
+async function withTasks(
+  bench: AsyncDisposable & { readonly backend: ExecutionBackend; readonly taskDir: string },
+) {
+  const broken = await taskFolder({ ...answerTask, 'tests/test.sh': '#!/bin/bash\nexit 0\n' });
+  const waiting = await taskFolder({ ...answerTask, 'instruction.md': 'wait\n' });
+  const dirs: Readonly<Record<RolloutKind, string>> = {
+    succeeds: bench.taskDir,
+    fails: broken.dir,
+    runs: waiting.dir,
+  };
+  return {
+    backend: bench.backend,
+    metadata: (kind: RolloutKind) => ({ harbor_task: dirs[kind] }),
+    [Symbol.asyncDispose]: async () => {
+      await bench[Symbol.asyncDispose]();
+      await broken[Symbol.asyncDispose]();
+      await waiting[Symbol.asyncDispose]();
+    },
+  };
+}
