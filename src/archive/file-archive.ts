@@ -12,7 +12,7 @@ import { documentText } from './document-text.ts';
 import { folderName, idOfFolder } from './folder-name.ts';
 import { keepTree, type KeepProblem } from './keep-tree.ts';
 import { describeFile, filesBelow, locateBelow } from './kept-files.ts';
-import { syncFolder } from './sync-folder.ts';
+import { syncFolder } from '../store/sync-folder.ts';
 import type { ArchivedFile, ArchivedRollout, RolloutArchive } from './rollout-archive.ts';
 
 /** Shorter values are left alone: they occur in ordinary text, and replacing them would corrupt it. */

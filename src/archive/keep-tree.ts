@@ -6,7 +6,7 @@ import { lstat, mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf } from '../core/errors.ts';
 import { redactingCopy } from './redacting-copy.ts';
-import { syncFolder } from './sync-folder.ts';
+import { syncFolder } from '../store/sync-folder.ts';
 
 export interface KeepProblem {
   readonly name: string;

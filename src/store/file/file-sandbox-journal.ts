@@ -13,7 +13,7 @@ import { DeadRunJournal, readJournal } from './dead-run-journal.ts';
 import type { Replay } from './journal-records.ts';
 import { atJournal, removeRunFiles, RunJournal, type JournalFiles } from './run-journal.ts';
 import { isRunning, ownProcess } from './run-owner.ts';
-import { syncFolder } from './sync-folder.ts';
+import { syncFolder } from '../sync-folder.ts';
 
 const suffix = '.ndjson';
 const safeRunId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

@@ -5,7 +5,7 @@ import type { HeldLock } from '../../core/lock.ts';
 import type { RunOwner, SandboxEntry, SandboxIntent, SandboxJournal } from '../sandbox-journal.ts';
 import { AppendLog } from './append-log.ts';
 import { apply, encodeRecord, type JournalRecord } from './journal-records.ts';
-import { syncFolder } from './sync-folder.ts';
+import { syncFolder } from '../sync-folder.ts';
 
 export interface JournalFiles {
   readonly journal: string;

@@ -6,7 +6,8 @@ import type { LockPort } from '../../core/lock.ts';
 import { RolloutError } from '../../core/errors.ts';
 import { schemaSteps, type SchemaStep } from './schema.ts';
 import { errorOf } from '../../core/error-fault.ts';
-import { holdFolder, storeFile, syncFolder } from './store-folder.ts';
+import { syncFolder } from '../sync-folder.ts';
+import { holdFolder, storeFile } from './store-folder.ts';
 import { workerFile } from './store-thread.ts';
 import type { ToolAnswer, ToolTask } from './tool-worker.ts';
 

@@ -17,7 +17,8 @@ import type {
 } from '../rollout-store.ts';
 import { copyStore } from './copy-store.ts';
 import { schemaSteps, type SchemaStep } from './schema.ts';
-import { holdFolder, storeFile, syncFolder } from './store-folder.ts';
+import { syncFolder } from '../sync-folder.ts';
+import { holdFolder, storeFile } from './store-folder.ts';
 import { StoreThread } from './store-thread.ts';
 import type { CommitFigures } from './worker-messages.ts';
 

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boundary, isRolloutError, RolloutError } from '../../core/errors.ts';
 import type { HeldLock, LockPort } from '../../core/lock.ts';
@@ -33,16 +33,6 @@ export async function folderInUse(folder: string, locks: LockPort): Promise<Roll
   if (lock === null) return await locked(folder);
   lock.release();
   return null;
-}
-
-/** Makes the names in the folder durable, after new files. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** The lock itself tells nobody who has it. */

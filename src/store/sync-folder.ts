@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 
-/** What was made, renamed and removed in a folder survives a power cut when this resolves. */
+/** Makes the names in a folder durable: without it a file that was synced itself may be missing after a power cut. */
 export async function syncFolder(dir: string): Promise<void> {
   await using folder = await open(dir, 'r');
   await folder.sync();
