@@ -123,7 +123,10 @@ describe(
 
     describe('in a trial', { concurrency: 4 }, () => {
       it('solves a task; every id of its trajectory is the engine’s own', async () => {
-        const ended = await play({ policy: 'answer-policy' });
+        const ended = await play({
+          policy: 'answer-policy',
+          engineFlags: ['--non-canonical', '1'],
+        });
         const { result, documents, log } = ended;
         assert.equal(result.exception_info, null);
         assert.deepEqual(result.verifier_result, { rewards: { reward: 1 } });
@@ -133,7 +136,7 @@ describe(
           model_info: { name: 'mock', provider: 'openai' },
         });
         assertExact(ended);
-        assert.ok(log.some(({ canonical }) => !canonical));
+        assert.ok(log.every(({ canonical }) => !canonical));
         const main = documents['agent/trajectory.json'];
         assert.equal(result.agent_result?.n_input_tokens, main?.final_metrics?.total_prompt_tokens);
         assert.deepEqual(result.agent_result?.rollout_details, [
