@@ -125,8 +125,12 @@ async function repeatAnswer(
   { request, canonicalBody, caller }: Submitted,
   core: SchedulerCore,
 ): Promise<SubmitAnswer | null> {
-  if (request.rollout_id === null) return null;
-  const known = await core.parts.store.rollout(request.rollout_id);
+  const { rollout_id: id } = request;
+  if (id === null) return null;
+  const { store } = core.parts;
+  // What is being accepted at this moment is known once that is over; its error is told to who sent it.
+  await core.accepting.get(id)?.catch(() => null);
+  const known = store.knows(id) ? await store.rollout(id) : null;
   return known === null ? null : answerToRepeat(known, { digest: digestOf(canonicalBody), caller });
 }
 

@@ -153,6 +153,8 @@ export interface RolloutStore {
   note(events: readonly NewEvent[]): Promise<void>;
 
   rollout(id: string): Promise<StoredRollout | null>;
+  /** Whether `rollout` finds it, said at once and without the disk: a flood of refused requests must not wait behind anybody's sync. */
+  knows(id: string): boolean;
   list(query: RolloutQuery): Promise<readonly StoredRollout[]>;
   receipts(rolloutId: string): Promise<readonly CancelReceipt[]>;
   /** Events after `cursor` (0 = from the oldest kept), at most `limit`, oldest first. `oldest` = the first cursor still kept. */

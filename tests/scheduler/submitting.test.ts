@@ -134,6 +134,23 @@ describe('submitting', () => {
       assert.equal((await bench.store.rollout(id))?.tenant, tenant);
     });
 
+  it('is refused without a look into the store, which may be busy with a sync', async (t) => {
+    const bench = await SchedulerBench.started({ maxConcurrent: 1, maxQueueDepth: 0 });
+    await bench.submit('r1', { label: 'a' });
+    const reads = t.mock.method(MemoryRolloutStore.prototype, 'rollout');
+    assert.equal((await bench.submit('r2')).kind, 'refused');
+    assert.equal(reads.mock.callCount(), 0);
+  });
+
+  it('answers a repeat of what is being accepted at that moment like any other', async () => {
+    const bench = await SchedulerBench.started({ maxConcurrent: 1, maxQueueDepth: 0 });
+    const answers = await Promise.all([bench.submit('r1'), bench.submit('r1')]);
+    assert.deepEqual(answers, [
+      { kind: 'accepted', id: 'r1', isRepeat: false },
+      { kind: 'accepted', id: 'r1', isRepeat: true },
+    ]);
+  });
+
   it('is refused while the disk is full, and holds nothing then', async () => {
     const store = new MemoryRolloutStore(() => new Date());
     const accept = store.accept.bind(store);

@@ -78,6 +78,10 @@ export class MemoryRolloutStore implements RolloutStore {
     return structuredClone(this.#rollouts.get(id) ?? null);
   }
 
+  knows(id: string): boolean {
+    return this.#rollouts.has(id);
+  }
+
   async list(query: RolloutQuery): Promise<readonly StoredRollout[]> {
     await this.#turn();
     const { tenant, states, prefix = '', after, limit } = query;

@@ -105,6 +105,13 @@ export class RolloutTable {
     return this.#byId.first(id);
   }
 
+  ids(): readonly string[] {
+    return this.#database
+      .prepare('SELECT id FROM rollouts')
+      .all()
+      .map((row) => String(row['id']));
+  }
+
   live(): readonly StoredRollout[] {
     return this.#live.all();
   }

@@ -55,6 +55,8 @@ export class SqliteRolloutStore implements RolloutStore {
   readonly #lock: HeldLock;
   readonly #thread: StoreThread;
   readonly #listeners: Set<() => void>;
+  /** Of every row: some 90 bytes each, as many as retention keeps. */
+  readonly #ids: Set<string>;
   #closing: Promise<void> | null = null;
 
   private constructor(parts: {
@@ -63,12 +65,14 @@ export class SqliteRolloutStore implements RolloutStore {
     readonly lock: HeldLock;
     readonly thread: StoreThread;
     readonly listeners: Set<() => void>;
+    readonly ids: readonly string[];
   }) {
     this.#file = parts.file;
     this.#clock = parts.clock;
     this.#lock = parts.lock;
     this.#thread = parts.thread;
     this.#listeners = parts.listeners;
+    this.#ids = new Set(parts.ids);
   }
 
   /** Makes the folder when it is missing. Rejects with STORE_LOCKED, STORE_TOO_NEW, DISK_FULL or STORE_FAILED. */
@@ -95,27 +99,31 @@ export class SqliteRolloutStore implements RolloutStore {
         logger.log('info', 'the store was upgraded', { file, version: steps.length, copy });
       try {
         await syncFolder(folder);
+        const ids = await thread.call('ids', undefined);
+        return new SqliteRolloutStore({ file, clock, lock, thread, listeners, ids });
       } catch (error) {
         await thread.close();
         throw error;
       }
-      return new SqliteRolloutStore({ file, clock, lock, thread, listeners });
     } catch (error) {
       lock.release();
       throw error;
     }
   }
 
-  accept(rollout: NewRollout): Promise<AcceptAnswer> {
-    return this.#thread.call('accept', rollout);
+  async accept(rollout: NewRollout): Promise<AcceptAnswer> {
+    const answer = await this.#thread.call('accept', rollout);
+    this.#ids.add(rollout.id);
+    return answer;
   }
 
   change(change: RolloutChange): Promise<boolean> {
     return this.#thread.call('change', { change, now: this.#clock.now() });
   }
 
-  bury(tombstones: readonly Tombstone[]): Promise<void> {
-    return this.#thread.call('bury', tombstones);
+  async bury(tombstones: readonly Tombstone[]): Promise<void> {
+    await this.#thread.call('bury', tombstones);
+    for (const { id } of tombstones) this.#ids.add(id);
   }
 
   note(events: readonly NewEvent[]): Promise<void> {
@@ -124,6 +132,10 @@ export class SqliteRolloutStore implements RolloutStore {
 
   rollout(id: string): Promise<StoredRollout | null> {
     return this.#thread.call('rollout', id);
+  }
+
+  knows(id: string): boolean {
+    return this.#ids.has(id);
   }
 
   list(query: RolloutQuery): Promise<readonly StoredRollout[]> {
@@ -192,6 +204,7 @@ export class SqliteRolloutStore implements RolloutStore {
     for (;;) {
       const step = await this.#thread.call('pruneSome', { since, maxEnded, limit: pruneRows });
       if (step.removedIds.length === 0 && step.events === 0) break;
+      for (const id of step.removedIds) this.#ids.delete(id);
       removedIds.push(...step.removedIds);
       events += step.events;
     }

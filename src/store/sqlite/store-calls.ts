@@ -107,6 +107,10 @@ export class StoreCalls {
     return this.#rollouts.byId(id);
   }
 
+  ids(): readonly string[] {
+    return this.#rollouts.ids();
+  }
+
   list(query: RolloutQuery): readonly StoredRollout[] {
     return this.#rollouts.list(query);
   }

@@ -50,6 +50,24 @@ export const rolloutCases: readonly StoreCase[] = [
     },
   },
   {
+    id: 'knows',
+    title:
+      'an id is known from its acceptance or burial on, also after a restart, until it is pruned',
+    run: async (bench) => {
+      const known = () => ['a', 'b', 'c'].map((id) => bench.store.knows(id));
+      assert.deepEqual(known(), [false, false, false]);
+      await bench.ended(rollout('a'));
+      await bench.store.bury([{ id: 'b', tenant: 'default', receipt: receipt('b') }]);
+      assert.deepEqual(known(), [true, true, false]);
+      await bench.reopen();
+      assert.deepEqual(known(), [true, true, false]);
+      await bench.store.prune({ maxAgeMs: 0, maxEnded: 0 }, at(1000));
+      assert.deepEqual(known(), [false, false, false]);
+      await bench.store.accept(rollout('a'));
+      assert.deepEqual(known(), [true, false, false]);
+    },
+  },
+  {
     id: 'accept.race',
     title: 'of fifty acceptances of one id at once, one is accepted',
     run: async ({ store }) => {
