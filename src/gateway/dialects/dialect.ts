@@ -17,7 +17,7 @@ export interface AnswerHead {
   readonly createdAt: Date;
 }
 
-/** Writes one answer, streamed or whole; of both forms exactly one is used. */
+/** Writes one answer, streamed or whole. */
 export interface AnswerWriter {
   /** What goes out before the upstream has said anything. */
   start(): readonly SentEvent[];
@@ -27,7 +27,7 @@ export interface AnswerWriter {
   keepAlive(): readonly SentEvent[];
   /** The answer broke off after it had begun: what is open is closed as the dialect asks, then its terminal failure. Nothing follows. */
   fail(problem: DialectProblem): readonly SentEvent[];
-  /** The final object: equal to what the streamed form adds up to. */
+  /** The final object; it may be asked for after the streamed form too, and equals what that adds up to. */
   whole(answer: Answer): Readonly<Record<string, unknown>>;
 }
 
@@ -64,6 +64,8 @@ export interface ProblemAnswer {
 export interface ReadRequest<Extra> {
   readonly conversation: Conversation;
   readonly extra: Extra;
+  /** What was left out because no upstream knows it, a line each, for the log. */
+  readonly notes: readonly string[];
 }
 
 export interface Dialect<Extra = unknown> {
