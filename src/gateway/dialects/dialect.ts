@@ -77,19 +77,19 @@ export interface Dialect<Extra = unknown> {
   problem(problem: DialectProblem, requestId: string): ProblemAnswer;
 }
 
+/** The request itself is at fault. */
 export class RequestProblem extends Error {
+  override readonly name = 'RequestProblem';
   readonly problem: DialectProblem;
 
-  constructor(message: string, field: string | null = null) {
+  constructor(
+    message: string,
+    {
+      kind = 'invalid',
+      field = null,
+    }: { readonly kind?: DialectProblem['kind']; readonly field?: string | null } = {},
+  ) {
     super(message);
-    this.name = 'RequestProblem';
-    this.problem = {
-      kind: 'invalid',
-      status: null,
-      message,
-      field,
-      retryAfter: null,
-      tokens: null,
-    };
+    this.problem = { kind, status: null, message, field, retryAfter: null, tokens: null };
   }
 }
