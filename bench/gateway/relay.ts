@@ -2,14 +2,15 @@
 import { fastify } from 'fastify';
 import { systemClock } from '../../src/core/clock.ts';
 import { silentLogger } from '../../src/core/logger.ts';
-import { ChatRelay } from '../../src/gateway/chat-relay.ts';
+import { openEngine } from '../../src/engines/registry.ts';
+import { ModelGateway } from '../../src/gateway/model-gateway.ts';
 import { registerGateway } from '../../src/gateway/register-gateway.ts';
 import { UrlPolicy } from '../../src/wire/url-policy.ts';
 
 let address = '';
-const relay = new ChatRelay({
+const relay = new ModelGateway({
   ...{ clock: systemClock, logger: silentLogger, baseUrl: () => address },
-  policy: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),
+  ...{ policy: new UrlPolicy({ allow: [], privateAddresses: 'allow' }), openEngine },
   maxCallsPerRollout: 10_000,
 });
 const server = fastify();

@@ -12,7 +12,7 @@ import type { ServeConfig } from '../config/serve/read-serve-config.ts';
 import { messageOf, RolloutError } from '../core/errors.ts';
 import { never } from '../core/linked-abort.ts';
 import { Scope } from '../core/scope.ts';
-import { ChatRelay } from '../gateway/chat-relay.ts';
+import { ModelGateway } from '../gateway/model-gateway.ts';
 import { registerGateway } from '../gateway/register-gateway.ts';
 import { HangFinder } from '../scheduler/hang-finder.ts';
 import { RolloutScheduler } from '../scheduler/rollout-scheduler.ts';
@@ -129,8 +129,8 @@ export async function startServer(
 
   const archive = new FileRolloutArchive({ dir: archiveDirOf(dataDir), logger: log });
   let dataUrl = '';
-  const relay = new ChatRelay({
-    ...{ clock, logger: log, policy },
+  const relay = new ModelGateway({
+    ...{ clock, logger: log, policy, openEngine: ports.openEngine },
     baseUrl: () => `${dataUrl}/v1`,
     onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
   });

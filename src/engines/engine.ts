@@ -7,6 +7,7 @@
  * ENGINE_REQUEST_INVALID (4xx), CONTEXT_OVERFLOW (never a retry), ENGINE_STREAM_BROKEN (the answer ended early), ENGINE_RESPONSE_INVALID (bytes
  * that are not the dialect), ENGINE_STALLED (silence past the caller's limit). A fired signal rejects with its reason.
  */
+import type { LookupFunction } from 'node:net';
 import type { ChatMessage, ToolDefinition } from './chat-message.ts';
 import type { ModelCall } from './model-call.ts';
 
@@ -123,6 +124,8 @@ export interface EngineOptions {
    * hour-long silence is legal.
    */
   readonly stallMs?: number | null;
+  /** How names become addresses; default: the system's. */
+  readonly lookup?: LookupFunction;
 }
 
 /** Opens a client; nothing is connected before the first call. CONFIG_INVALID for an address that is empty or not http(s). */

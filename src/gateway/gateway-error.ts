@@ -1,5 +1,6 @@
 /** Refusals of the gateway in the shape that OpenAI clients read, and an upstream's refusals brought into it where they have another. */
 import type { ServerResponse } from 'node:http';
+import type { ProblemAnswer } from './dialects/dialect.ts';
 
 /** More of a message would be a page of HTML. */
 const longestMessage = 2_000;
@@ -9,6 +10,13 @@ export interface GatewayError {
   readonly code: string;
   readonly message: string;
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+export function bodyTooLarge(limitBytes: number): GatewayError {
+  return {
+    ...{ status: 413, code: 'BODY_TOO_LARGE' },
+    message: `the request is larger than ${limitBytes} bytes`,
+  };
 }
 
 export function errorBody(error: GatewayError): string {
@@ -25,6 +33,20 @@ export function sendError(response: ServerResponse, error: GatewayError): void {
     ...error.headers,
   });
   response.end(body);
+}
+
+/** The whole answer in a dialect's own shape. */
+export function sendProblem(
+  response: ServerResponse,
+  { status, body, headers }: ProblemAnswer,
+): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...headers,
+  });
+  response.end(text);
 }
 
 /**

@@ -1,14 +1,24 @@
 import { RolloutError } from '../core/errors.ts';
 import type { Clock } from '../core/clock.ts';
+import type { Engine, EngineOpener } from '../engines/engine.ts';
 import { parseEndpoint, type Endpoint } from '../engines/shared/endpoint.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 import type { RouteRequest } from './gateway-control.ts';
+import { ResponseStore } from './response-store.ts';
 
 /** What a route needs to know of one of its calls. */
 export interface CallState {
   readonly startedAt: Date;
   readonly bytes: number;
   readonly lastByteAt: Date | null;
+}
+
+export interface LiveRouteParts {
+  readonly clock: Clock;
+  /** The upstream as calls in other dialects than its own see it. */
+  readonly openEngine: (
+    options: Pick<Parameters<EngineOpener>[0], 'baseUrl' | 'apiKey'>,
+  ) => Promise<Engine>;
 }
 
 /** One rollout's way to its upstream, and what its calls did so far. */
@@ -18,15 +28,22 @@ export class LiveRoute {
   /** Value of the header; null = none. */
   readonly authorization: string | null;
   readonly calls = new Set<CallState>();
+  readonly responses = new ResponseStore();
   readonly #clock: Clock;
+  readonly #openEngine: () => Promise<Engine>;
+  /** Names of what calls left out, each told once. */
+  readonly #notes = new Set<string>();
+  #engine: Promise<Engine> | null = null;
   #callsDone = 0;
   #lastCallEndedAt: Date | null = null;
   #refusal: RouteActivity['refusal'] = null;
 
   /** MODEL_UNSPECIFIED for an empty address, CONFIG_INVALID for one that is none. */
-  constructor(request: RouteRequest, clock: Clock) {
+  constructor(request: RouteRequest, { clock, openEngine }: LiveRouteParts) {
     this.rolloutId = request.rolloutId;
     this.#clock = clock;
+    this.#openEngine = () =>
+      openEngine({ baseUrl: request.upstreamUrl, apiKey: request.upstreamKey });
     this.endpoint = endpointOf(request);
     this.authorization =
       request.upstreamKey === null ? this.endpoint.authorization : `Bearer ${request.upstreamKey}`;
@@ -35,6 +52,11 @@ export class LiveRoute {
   /** Strings of the upstream that nobody may see. */
   get secrets(): readonly string[] {
     return this.endpoint.secrets;
+  }
+
+  /** What no answer to an agent may hold: besides the secrets, where the upstream is. */
+  get hidden(): readonly string[] {
+    return [...this.secrets, this.endpoint.url, this.endpoint.origin];
   }
 
   get activity(): RouteActivity {
@@ -51,6 +73,23 @@ export class LiveRoute {
       lastCallEndedAt: this.#lastCallEndedAt,
       refusal: this.#refusal,
     };
+  }
+
+  /** One for all calls; its connections are freed by `close`. */
+  engine(): Promise<Engine> {
+    return (this.#engine ??= this.#openEngine());
+  }
+
+  /** Those of the notes that were not told before. */
+  fresh(notes: readonly string[]): readonly string[] {
+    const fresh = notes.filter((note) => !this.#notes.has(note));
+    for (const note of fresh) this.#notes.add(note);
+    return fresh;
+  }
+
+  /** Running calls finish. Never rejects. */
+  async close(): Promise<void> {
+    await this.#engine?.then((engine) => engine.close()).catch(() => undefined);
   }
 
   begin(call: CallState): void {

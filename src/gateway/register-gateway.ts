@@ -1,8 +1,9 @@
 import type { RequestListener } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import type { ChatRelay } from './chat-relay.ts';
+import type { ModelGateway } from './model-gateway.ts';
+import { gatewayPaths } from './relay-request.ts';
 
-const paths = ['/chat/completions', '/models'].flatMap((suffix) =>
+const paths = gatewayPaths.flatMap((suffix) =>
   ['', '/v1', '/k/:key', '/k/:key/v1'].map((prefix) => prefix + suffix),
 );
 
@@ -10,7 +11,7 @@ const paths = ['/chat/completions', '/models'].flatMap((suffix) =>
  * Puts the relay before the framework: its paths (`[/k/KEY][/v1]/chat/completions`, `[/k/KEY][/v1]/models`) never enter a route, everything else
  * does. Call it before `listen`. The routes serve `inject`, and further addresses that a name such as `localhost` stands for.
  */
-export function registerGateway(server: FastifyInstance, relay: ChatRelay): void {
+export function registerGateway(server: FastifyInstance, relay: ModelGateway): void {
   for (const url of paths)
     server.route({
       method: ['GET', 'POST'],

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../core/clock.ts';
-import { sendError, upstreamRefusal, type GatewayError } from './gateway-error.ts';
+import { bodyTooLarge, sendError, upstreamRefusal, type GatewayError } from './gateway-error.ts';
 import type { CallState, LiveRoute } from './live-route.ts';
 import { answerHeaders, upstreamHeaders } from './relay-headers.ts';
 import { RequestBody } from './request-body.ts';
@@ -73,7 +73,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
       parts.request.method === 'POST'
         ? new RequestBody(parts.request, {
             limitBytes: parts.bodyLimitBytes,
-            onTooLarge: () => this.#refuse(tooLarge(parts.bodyLimitBytes)),
+            onTooLarge: () => this.#refuse(bodyTooLarge(parts.bodyLimitBytes)),
           })
         : null;
     // An error of it is the end of this call, which knows already.
@@ -249,14 +249,6 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
       answerBytes: this.#bytes,
     });
   }
-}
-
-function tooLarge(limitBytes: number): GatewayError {
-  return {
-    status: 413,
-    code: 'BODY_TOO_LARGE',
-    message: `the request is larger than ${limitBytes} bytes`,
-  };
 }
 
 function unreachable(code: string): GatewayError {

@@ -2,23 +2,44 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
+/** What a path asks for. */
+export type GatewayTarget =
+  /** Bytes go to the upstream's path of this name, and its answer's come back. */
+  | { readonly kind: 'relay'; readonly suffix: '/chat/completions' | '/models' }
+  | { readonly kind: 'translate'; readonly dialect: 'responses' | 'messages' }
+  | { readonly kind: 'count-tokens'; readonly dialect: 'messages' }
+  /** A route of the dialect that is not offered, told so in its own words. */
+  | { readonly kind: 'missing'; readonly dialect: 'responses' };
+
 export interface GatewayCall {
-  /** What is appended to the upstream's path. */
-  readonly suffix: '/chat/completions' | '/models';
+  readonly target: GatewayTarget;
   readonly method: 'POST' | 'GET';
   readonly key: string | { readonly problem: string };
 }
 
-const pattern = /^(?:\/k\/([^/?#]+))?(?:\/v1)?(\/chat\/completions|\/models)(?:\?|$)/;
+const targets: Readonly<Record<string, GatewayTarget>> = {
+  '/chat/completions': { kind: 'relay', suffix: '/chat/completions' },
+  '/models': { kind: 'relay', suffix: '/models' },
+  '/responses': { kind: 'translate', dialect: 'responses' },
+  '/responses/compact': { kind: 'missing', dialect: 'responses' },
+  '/messages': { kind: 'translate', dialect: 'messages' },
+  '/messages/count_tokens': { kind: 'count-tokens', dialect: 'messages' },
+};
+
+/** What follows an optional key and `/v1`. */
+export const gatewayPaths: readonly string[] = Object.keys(targets);
+
+const pattern = /^(?:\/k\/([^/?#]+))?(?:\/v1)?(\/[a-z_]+(?:\/[a-z_]+)?)(?:\?|$)/;
 
 /** null = the path is none of the gateway's. */
 export function callOf(request: IncomingMessage): GatewayCall | null {
   const match = pattern.exec(request.url ?? '');
-  if (match === null) return null;
-  const isChat = match[2] === '/chat/completions';
+  const path = match?.[2] ?? '';
+  const target = Object.hasOwn(targets, path) ? targets[path] : undefined;
+  if (match === null || target === undefined) return null;
   return {
-    suffix: isChat ? '/chat/completions' : '/models',
-    method: isChat ? 'POST' : 'GET',
+    target,
+    method: path === '/models' ? 'GET' : 'POST',
     // A client that carries the key in its address may send anything as its key.
     key: match[1] ?? keyOf(request),
   };

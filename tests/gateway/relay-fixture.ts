@@ -3,7 +3,8 @@ import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/core/clock.ts';
 import { silentLogger } from '../../src/core/logger.ts';
-import { ChatRelay, type ChatRelayOptions } from '../../src/gateway/chat-relay.ts';
+import { openEngine } from '../../src/engines/registry.ts';
+import { ModelGateway, type ModelGatewayOptions } from '../../src/gateway/model-gateway.ts';
 import type { ModelRoute } from '../../src/wire/rollout/model-route.ts';
 import { UrlPolicy } from '../../src/wire/url-policy.ts';
 
@@ -11,18 +12,19 @@ import { UrlPolicy } from '../../src/wire/url-policy.ts';
 export const anyUpstream = new UrlPolicy({ allow: [], privateAddresses: 'allow' });
 
 export interface RunningRelay extends AsyncDisposable {
-  readonly relay: ChatRelay;
+  readonly relay: ModelGateway;
   readonly url: string;
   route(rolloutId: string, upstreamUrl: string, upstreamKey?: string | null): Promise<ModelRoute>;
 }
 
 /** A relay behind a plain server, as the data server has it. */
-export async function startRelay(options: Partial<ChatRelayOptions> = {}): Promise<RunningRelay> {
-  const relay = new ChatRelay({
+export async function startRelay(options: Partial<ModelGatewayOptions> = {}): Promise<RunningRelay> {
+  const relay = new ModelGateway({
     baseUrl: () => `${url}/v1`,
     clock: systemClock,
     logger: silentLogger,
     policy: anyUpstream,
+    openEngine,
     ...options,
   });
   const server = createServer((incoming, response) => {

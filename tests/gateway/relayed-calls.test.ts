@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { LookupFunction } from 'node:net';
 import { describe, it } from 'node:test';
 import { fastify } from 'fastify';
-import type { RelayedCall } from '../../src/gateway/chat-relay.ts';
+import type { RelayedCall } from '../../src/gateway/model-gateway.ts';
 import { registerGateway } from '../../src/gateway/register-gateway.ts';
 import { ChatUpstream } from '../fakes/chat-upstream.ts';
 import { bearer, call, openCall, startRelay } from './relay-fixture.ts';

@@ -5,7 +5,8 @@ import { canonicalJson } from '../../src/core/canonical-json.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import { silentLogger } from '../../src/core/logger.ts';
-import { ChatRelay } from '../../src/gateway/chat-relay.ts';
+import { openEngine } from '../../src/engines/registry.ts';
+import { ModelGateway } from '../../src/gateway/model-gateway.ts';
 import { RolloutScheduler } from '../../src/scheduler/rollout-scheduler.ts';
 import { MemoryRolloutStore } from '../../src/store/memory/memory-rollout-store.ts';
 import { Telemetry } from '../../src/telemetry/telemetry.ts';
@@ -46,9 +47,9 @@ export async function assertFixedSeries(count: number): Promise<void> {
     ...{ clock, logger: silentLogger, tenants: ['default', 'a'], otlpUrl: null },
     ...{ otlpHeaders: {}, serviceName: 'slipway', instanceId: null },
   });
-  await using gateway = new ChatRelay({
+  await using gateway = new ModelGateway({
     ...{ clock, logger: silentLogger, baseUrl: () => 'http://127.0.0.1:1/v1' },
-    policy: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),
+    ...{ policy: new UrlPolicy({ allow: [], privateAddresses: 'allow' }), openEngine },
     onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
   });
   callbacks.onEnd(({ delivery: { rolloutId, channel, attempts }, result }) =>

@@ -17,7 +17,7 @@ import {
 import { parseEndpoint, type Endpoint } from './endpoint.ts';
 import { parseJson, wholeText } from './event-stream.ts';
 
-const poolOptions: Pool.Options = {
+const poolOptions = {
   connections: null,
   pipelining: 1,
   headersTimeout: 0,
@@ -28,7 +28,7 @@ const poolOptions: Pool.Options = {
   // Also where the engine would keep them for longer: after a burst of aborts a thousand would lie idle.
   keepAliveMaxTimeout: 4_000,
   connect: { timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 },
-};
+} satisfies Pool.Options;
 const controlDeadlineMs = 10_000;
 /** An error page is not read further than this. */
 const errorBodyBytes = 64 * 1024;
@@ -61,8 +61,10 @@ export class EngineHttp {
     this.stallMs = options.stallMs ?? null;
     this.#authorization =
       options.apiKey === null ? this.endpoint.authorization : `Bearer ${options.apiKey}`;
-    this.#data = new Pool(this.endpoint.origin, poolOptions);
-    this.#control = new Pool(this.endpoint.origin, poolOptions);
+    const { lookup } = options;
+    const connect = { ...poolOptions.connect, ...(lookup !== undefined && { lookup }) };
+    this.#data = new Pool(this.endpoint.origin, { ...poolOptions, connect });
+    this.#control = new Pool(this.endpoint.origin, { ...poolOptions, connect });
   }
 
   /** Fires with the reason of `destroy`. */

@@ -1,8 +1,9 @@
 /**
- * The relay between agents and the chat address that a controller names. Every rollout has a key of ours; what comes with it goes to the rollout's
- * upstream with the upstream's own key, and bytes go through as they come, both ways. A key that is not known is refused before anything else of
- * the request is looked at.
+ * What stands between agents and the chat address that a controller names. Every rollout has a key of ours; what comes with it goes to the rollout's upstream
+ * with the upstream's own key: chat completions as bytes, both ways, other dialects turned into chat completions and back. A key that is not known is
+ * refused before anything else of the request is looked at.
  */
+import { randomUUID } from 'node:crypto';
 import { lookup as systemLookup } from 'node:dns';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LookupFunction } from 'node:net';
@@ -11,32 +12,45 @@ import type { Clock } from '../core/clock.ts';
 import { errorRegistry } from '../core/error-registry.ts';
 import { messageOf } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
+import type { EngineOpener } from '../engines/engine.ts';
 import type { Logger } from '../core/logger.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 import { urlRefused, type UrlPolicy } from '../wire/url-policy.ts';
 import type { GatewayControl, RouteAbort, RouteRequest, UpstreamProbe } from './gateway-control.ts';
-import { sendError, type GatewayError } from './gateway-error.ts';
+import { countTokens } from './count-tokens.ts';
+import type { Dialect } from './dialects/dialect.ts';
+import { messagesDialect } from './dialects/messages/messages-dialect.ts';
+import { responsesDialect } from './dialects/responses/responses-dialect.ts';
+import { bodyTooLarge, sendError, sendProblem, type GatewayError } from './gateway-error.ts';
 import { LiveRoute } from './live-route.ts';
+import { ownProblem } from './problems.ts';
 import { RelayCall, type RelayedCall } from './relay-call.ts';
-import { callOf, type GatewayCall } from './relay-request.ts';
+import { callOf, type GatewayCall, type GatewayTarget } from './relay-request.ts';
 import { RouteKeys } from './route-keys.ts';
+import { TranslatedCall } from './translated-call.ts';
 
 export type { RelayedCall } from './relay-call.ts';
 
-export interface ChatRelayOptions {
+export interface ModelGatewayOptions {
   /** Where the data server listens, with `/v1`; asked at every registration, since a port may be chosen by the system. */
   readonly baseUrl: () => string;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Which upstreams are allowed, by address and, when a connection is made, by what their names resolve to. */
   readonly policy: UrlPolicy;
+  /** For calls whose dialect is not the upstream's. */
+  readonly openEngine: EngineOpener;
   /** Default: the system's. */
   readonly lookup?: LookupFunction;
   /** Calls of one rollout at the same time; more are answered 429. Default 64. */
   readonly maxCallsPerRollout?: number;
   /** Of a request. Default 64 MiB. */
   readonly bodyLimitBytes?: number;
+  /** A translated answer that is silent for this long sends a sign of life. Default 12 s: some clients give up after 15. */
+  readonly keepAliveMs?: number;
+  /** Of a translated call: signs of life would hide an upstream that is dead. Default 30 min. */
+  readonly upstreamSilenceMs?: number;
   /** An observer: what it throws is logged. */
   readonly onCall?: (call: RelayedCall) => void;
 }
@@ -44,22 +58,30 @@ export interface ChatRelayOptions {
 /** An abort waits no longer for connections to be gone. */
 const abortBoundMs = 1_000;
 const mebibyte = 1024 * 1024;
+const keepAliveMs = 12_000;
+const upstreamSilenceMs = 30 * 60_000;
 
-export class ChatRelay implements GatewayControl, AsyncDisposable {
-  readonly #options: ChatRelayOptions;
+const dialects = { responses: responsesDialect, messages: messagesDialect };
+
+type RunningCall = RelayCall | TranslatedCall;
+
+export class ModelGateway implements GatewayControl, AsyncDisposable {
+  readonly #options: ModelGatewayOptions;
   readonly #maxCalls: number;
   readonly #bodyLimitBytes: number;
   readonly #keys = new RouteKeys<LiveRoute>();
   readonly #routes = new Map<string, LiveRoute>();
   /** Running calls by rollout, those of revoked routes included. */
-  readonly #calls = new Map<string, Set<RelayCall>>();
+  readonly #calls = new Map<string, Set<RunningCall>>();
   readonly #upstreams: Agent;
+  readonly #lookup: LookupFunction;
   #closing: Promise<void> | null = null;
 
-  constructor(options: ChatRelayOptions) {
+  constructor(options: ModelGatewayOptions) {
     this.#options = options;
     this.#maxCalls = options.maxCallsPerRollout ?? 64;
     this.#bodyLimitBytes = options.bodyLimitBytes ?? 64 * mebibyte;
+    this.#lookup = options.policy.guard(options.lookup ?? systemLookup);
     // As for engines: no limit of connections, no time limit of its own, idle connections shorter than uvicorn keeps them.
     this.#upstreams = new Agent({
       connections: null,
@@ -71,7 +93,7 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
       keepAliveMaxTimeout: 4_000,
       connect: {
         ...{ timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 },
-        lookup: options.policy.guard(options.lookup ?? systemLookup),
+        lookup: this.#lookup,
       },
     });
   }
@@ -88,7 +110,15 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
   }
 
   async register(request: RouteRequest): Promise<ModelRoute> {
-    const route = new LiveRoute(request, this.#options.clock);
+    const { clock, openEngine } = this.#options;
+    const route = new LiveRoute(request, {
+      clock,
+      openEngine: (upstream) =>
+        openEngine({
+          ...{ ...upstream, kind: 'chat', lookup: this.#lookup },
+          stallMs: this.#options.upstreamSilenceMs ?? upstreamSilenceMs,
+        }),
+    });
     // The policy may be another than when the rollout was accepted.
     const problem = this.#options.policy.problem(request.upstreamUrl);
     if (problem !== null) throw urlRefused('chat_completions_url', problem);
@@ -102,6 +132,7 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
 
   revoke(rolloutId: string): Promise<void> {
     this.#keys.remove(rolloutId);
+    void this.#routes.get(rolloutId)?.close();
     this.#routes.delete(rolloutId);
     return Promise.resolve();
   }
@@ -149,11 +180,12 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
     try {
       this.#serve(call, request, response);
     } catch (error) {
-      this.#options.logger.log('error', 'a model call failed in the gateway', {
-        error: messageOf(error),
-      });
+      this.#defect(error);
       if (response.headersSent) response.destroy();
-      else this.#refuse({ status: 500, code: 'INTERNAL', message: 'a defect' }, request, response);
+      else {
+        const error = { status: 500, code: 'INTERNAL', message: 'a defect' };
+        this.#refuse(error, { request, response, dialect: dialectOf(call.target) });
+      }
     }
     return true;
   }
@@ -174,26 +206,45 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
   }
 
   #serve(call: GatewayCall, request: IncomingMessage, response: ServerResponse): void {
-    const { key } = call;
+    const { key, target } = call;
+    const dialect = dialectOf(target);
+    const refuse = (error: GatewayError): void =>
+      this.#refuse(error, { request, response, dialect });
     if (typeof key !== 'string') {
-      this.#refuse({ ...unauthorized, message: key.problem }, request, response);
+      refuse({ ...unauthorized, message: key.problem });
       return;
     }
     const route = this.#keys.find(key);
     const refusal = route === null ? deadKey : this.#refusalOf(call, request, route);
     if (route === null || refusal !== null) {
-      this.#refuse(refusal ?? deadKey, request, response);
+      refuse(refusal ?? deadKey);
       return;
     }
-    const relayed = new RelayCall({
-      ...{ route, request, response, ownKey: key, suffix: call.suffix },
-      clock: this.#options.clock,
+    const parts = {
+      ...{ route, request, response, clock: this.#options.clock },
       bodyLimitBytes: this.#bodyLimitBytes,
-      onRefusal: (status, message) => this.#noteRefusal(route, status, message),
-      onEnd: (ended) => this.#ended(relayed, ended),
-    });
-    this.#begun(route.rolloutId, relayed);
-    relayed.send(this.#upstreams);
+      onRefusal: (status: number | null, message: string) =>
+        this.#noteRefusal(route, status, message),
+      onEnd: (ended: RelayedCall) => this.#ended(running, ended),
+    };
+    const running: RunningCall =
+      target.kind === 'relay'
+        ? new RelayCall({ ...parts, ownKey: key, suffix: target.suffix })
+        : new TranslatedCall({
+            ...parts,
+            dialect: dialects[target.dialect],
+            count:
+              target.kind === 'count-tokens'
+                ? (prompt, signal) =>
+                    countTokens(prompt, { route, signal, upstream: this.#upstreams })
+                : null,
+            keepAliveMs: this.#options.keepAliveMs ?? keepAliveMs,
+            onNotes: (notes) => this.#note(route, notes),
+            onDefect: (error) => this.#defect(error),
+          });
+    this.#begun(route.rolloutId, running);
+    if (running instanceof RelayCall) running.send(this.#upstreams);
+    else running.send();
   }
 
   #refusalOf(call: GatewayCall, request: IncomingMessage, route: LiveRoute): GatewayError | null {
@@ -203,10 +254,9 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
         headers: { allow: call.method },
       };
     if (Number(request.headers['content-length'] ?? 0) > this.#bodyLimitBytes)
-      return {
-        ...{ status: 413, code: 'BODY_TOO_LARGE' },
-        message: `the request is larger than ${this.#bodyLimitBytes} bytes`,
-      };
+      return bodyTooLarge(this.#bodyLimitBytes);
+    if (call.target.kind === 'missing')
+      return { status: 404, code: 'not_found', message: `${request.url ?? ''} is not offered` };
     if (route.calls.size >= this.#maxCalls)
       return {
         ...{ status: 429, code: 'too_many_calls', headers: { 'retry-after': '1' } },
@@ -216,8 +266,9 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
   }
 
   /** What is left of the request is read and forgotten, up to the limit: an answer is lost where a connection closes on unread bytes. */
-  #refuse(error: GatewayError, request: IncomingMessage, response: ServerResponse): void {
-    sendError(response, error);
+  #refuse(error: GatewayError, { request, response, dialect }: Refused): void {
+    if (dialect === null) sendError(response, error);
+    else sendProblem(response, dialect.problem(ownProblem(error), randomUUID()));
     let left = this.#bodyLimitBytes;
     request.on('data', (chunk: Buffer) => {
       left -= chunk.length;
@@ -225,13 +276,13 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
     });
   }
 
-  #begun(rolloutId: string, call: RelayCall): void {
+  #begun(rolloutId: string, call: RunningCall): void {
     const calls = this.#calls.get(rolloutId);
     if (calls === undefined) this.#calls.set(rolloutId, new Set([call]));
     else calls.add(call);
   }
 
-  #ended(call: RelayCall, ended: RelayedCall): void {
+  #ended(call: RunningCall, ended: RelayedCall): void {
     const calls = this.#calls.get(ended.rolloutId);
     calls?.delete(call);
     if (calls?.size === 0) this.#calls.delete(ended.rolloutId);
@@ -244,6 +295,20 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
     }
   }
 
+  #defect(error: unknown): void {
+    this.#options.logger.log('error', 'a model call failed in the gateway', {
+      error: messageOf(error),
+    });
+  }
+
+  /** What a client sends with every request is told once. */
+  #note(route: LiveRoute, notes: readonly string[]): void {
+    for (const note of route.fresh(notes))
+      this.#options.logger.log('info', 'a part of a model call was left out', {
+        ...{ rolloutId: route.rolloutId, note },
+      });
+  }
+
   #noteRefusal(route: LiveRoute, status: number | null, message: string): void {
     const count = route.refused(status, message);
     // The first of a row is news; of those that follow, fewer and fewer.
@@ -253,6 +318,17 @@ export class ChatRelay implements GatewayControl, AsyncDisposable {
       message: route.withoutSecrets(message),
     });
   }
+}
+
+interface Refused {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** null = the upstream's own. */
+  readonly dialect: Dialect | null;
+}
+
+function dialectOf(target: GatewayTarget): Dialect | null {
+  return target.kind === 'relay' ? null : dialects[target.dialect];
 }
 
 const unauthorized = {

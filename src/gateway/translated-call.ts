@@ -1,0 +1,275 @@
+/**
+ * One call in a dialect that the upstream does not speak: the request is read whole and turned into messages, the answer is written as the upstream's comes,
+ * no faster than the agent reads. A failure before the answer began is a status; afterwards it is the dialect's terminal event, of which there is exactly one.
+ * Whichever of agent, upstream and abort ends first ends the others.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../core/clock.ts';
+import { isRolloutError } from '../core/errors.ts';
+import { LinkedAbort } from '../core/linked-abort.ts';
+import type { ModelCall } from '../engines/model-call.ts';
+import type { CountedPrompt } from './count-tokens.ts';
+import {
+  RequestProblem,
+  type AnswerWriter,
+  type Dialect,
+  type DialectProblem,
+  type ProblemAnswer,
+} from './dialects/dialect.ts';
+import { EventStream } from './event-stream.ts';
+import { bodyTooLarge, sendProblem, type GatewayError } from './gateway-error.ts';
+import { AnswerItems } from './items/answer-items.ts';
+import type { AnswerEvent } from './items/answer.ts';
+import { chatRequest } from './items/chat-request.ts';
+import { ToolNames } from './items/tool-names.ts';
+import type { CallState, LiveRoute } from './live-route.ts';
+import { callProblem, ownProblem } from './problems.ts';
+import type { RelayedCall } from './relay-call.ts';
+import { BodyTooLarge, jsonBody } from './whole-body.ts';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+interface Writing {
+  readonly items: AnswerItems;
+  readonly writer: AnswerWriter;
+}
+
+export interface TranslatedCallParts {
+  readonly route: LiveRoute;
+  readonly dialect: Dialect;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly clock: Clock;
+  readonly bodyLimitBytes: number;
+  /** Answers with the number of tokens of the prompt, and calls no model; null = it calls the model. */
+  readonly count: ((prompt: CountedPrompt, signal: AbortSignal) => Promise<number>) | null;
+  /** Silence towards the agent for this long brings a sign of life. */
+  readonly keepAliveMs: number;
+  readonly onRefusal: (status: number | null, message: string) => void;
+  /** What of the request was left out, for the log. */
+  readonly onNotes: (notes: readonly string[]) => void;
+  readonly onEnd: (call: RelayedCall) => void;
+  /** A defect of the gateway. */
+  readonly onDefect: (error: unknown) => void;
+}
+
+export class TranslatedCall implements CallState {
+  readonly startedAt: Date;
+  /** Resolves when the call has ended on both sides. */
+  readonly gone: Promise<void>;
+  readonly #parts: TranslatedCallParts;
+  readonly #requestId = randomBytes(12).toString('hex');
+  readonly #startedMs: number;
+  readonly #isGone: () => void;
+  readonly #link = new LinkedAbort([]);
+  #bytes = 0;
+  #firstPartMs: number | null = null;
+  #lastPartMs: number | null = null;
+
+  constructor(parts: TranslatedCallParts) {
+    this.#parts = parts;
+    this.startedAt = parts.clock.now();
+    this.#startedMs = parts.clock.monotonicMs();
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.gone = promise;
+    this.#isGone = () => resolve(undefined);
+    const { response } = parts;
+    response.on('close', () => {
+      if (!response.writableFinished) this.#link.abort(new Error('the agent left'));
+    });
+    response.on('error', (error) => this.#link.abort(error));
+  }
+
+  /** Characters of the answer so far: the upstream's bytes are not seen here. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get lastByteAt(): Date | null {
+    if (this.#lastPartMs === null) return null;
+    return new Date(this.startedAt.getTime() + (this.#lastPartMs - this.#startedMs));
+  }
+
+  send(): void {
+    this.#parts.route.begin(this);
+    void this.#run().finally(() => this.#settle());
+  }
+
+  /** Ends it on both sides; the agent hears `answer` where it has heard nothing yet. */
+  end(reason: Error, answer: GatewayError): void {
+    if (this.#link.signal.aborted) return;
+    const { response } = this.#parts;
+    if (response.headersSent) response.destroy();
+    else this.#refuse(ownProblem(answer));
+    this.#link.abort(reason);
+  }
+
+  async #run(): Promise<void> {
+    const { route, response, bodyLimitBytes, onRefusal, onDefect } = this.#parts;
+    const { signal } = this.#link;
+    try {
+      await this.#answer();
+      route.succeeded();
+    } catch (error) {
+      // Who ended the call has been told, or is gone.
+      if (signal.aborted) return;
+      const problem =
+        error instanceof BodyTooLarge
+          ? ownProblem(bodyTooLarge(bodyLimitBytes))
+          : callProblem(error, route.hidden);
+      if (isDefect(error)) onDefect(error);
+      else if (isRolloutError(error)) onRefusal(problem.status, problem.message);
+      if (response.headersSent) response.destroy();
+      else this.#refuse(problem);
+    }
+  }
+
+  async #answer(): Promise<void> {
+    const { route, dialect, request, count, bodyLimitBytes, onNotes } = this.#parts;
+    const { signal } = this.#link;
+    const given = await jsonBody(request, { limitBytes: bodyLimitBytes, signal });
+    const isResponses = dialect.name === 'responses';
+    const resolved = isResponses ? route.responses.resolved(given) : given;
+    const { conversation, extra, notes } = dialect.read(resolved);
+    onNotes(notes);
+    const tools = new ToolNames(conversation.tools);
+    const asked = chatRequest(conversation, tools);
+    if (count !== null) {
+      const { messages, tools: defined = [] } = asked.input;
+      const prompt = { model: conversation.model, messages, tools: defined };
+      this.#send({
+        ...{ status: 200, headers: {} },
+        body: { input_tokens: await count(prompt, signal) },
+      });
+      return;
+    }
+    const head = {
+      requestId: this.#requestId,
+      model: conversation.model ?? 'default',
+      createdAt: this.startedAt,
+    };
+    const writer = dialect.writer(head, extra);
+    const engine = await route.engine();
+    const opening = engine.generate(
+      {
+        requestId: this.#requestId,
+        model: conversation.model,
+        isStreaming: conversation.isStreaming,
+        wantsTokens: false,
+        ...asked,
+      },
+      signal,
+    );
+    const items = new AnswerItems(tools);
+    const whole = conversation.isStreaming
+      ? await this.#stream(opening, { items, writer })
+      : await this.#whole(await opening, { items, writer });
+    if (whole === null) return;
+    if (isResponses) route.responses.keep(whole, { given, resolved });
+    if (!conversation.isStreaming) this.#send({ status: 200, body: whole, headers: {} });
+  }
+
+  async #whole(call: ModelCall, { items, writer }: Writing): Promise<JsonObject> {
+    for await (const part of call)
+      for (const event of this.#seen(items.push(part)))
+        if (event.type === 'end') return writer.whole(event.answer);
+    throw new Error('a model call ended without its result');
+  }
+
+  /** null = it failed after it had begun, and the client has been told. */
+  async #stream(
+    opening: Promise<ModelCall>,
+    { items, writer }: Writing,
+  ): Promise<JsonObject | null> {
+    const { response, clock, keepAliveMs, route, onRefusal } = this.#parts;
+    const { signal } = this.#link;
+    // Up to the first sign of life that is due, a failure is still a status of its own.
+    await this.#openedOrLate(opening);
+    using stream = new EventStream(response, {
+      ...{ clock, keepAliveMs, signal, headers: this.#headers },
+      keepAlive: () => writer.keepAlive(),
+    });
+    try {
+      await stream.send(writer.start());
+      for await (const part of await opening) {
+        const events = this.#seen(items.push(part));
+        const last = events.at(-1);
+        const sent = events.flatMap((event) => writer.write(event));
+        if (last?.type !== 'end') await stream.send(sent);
+        else {
+          stream.end(sent);
+          return writer.whole(last.answer);
+        }
+      }
+      throw new Error('a model call ended without its result');
+    } catch (error) {
+      opening.catch(() => undefined);
+      signal.throwIfAborted();
+      if (isDefect(error)) throw error;
+      const problem = callProblem(error, route.hidden);
+      onRefusal(problem.status, problem.message);
+      stream.end(writer.fail(problem));
+      return null;
+    }
+  }
+
+  /** Rejects when the call fails before the first sign of life is due. */
+  async #openedOrLate(opening: Promise<ModelCall>): Promise<void> {
+    const { clock, keepAliveMs } = this.#parts;
+    using wait = new LinkedAbort([this.#link.signal]);
+    const late = clock.sleep(keepAliveMs, wait.signal).catch(() => undefined);
+    try {
+      await Promise.race([opening, late]);
+    } finally {
+      wait.abort(new Error('it has begun, or is late'));
+    }
+    this.#link.signal.throwIfAborted();
+  }
+
+  #seen(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#firstPartMs ??= nowMs - this.#startedMs;
+    this.#lastPartMs = nowMs;
+    for (const event of events) if (event.type === 'item-delta') this.#bytes += event.delta.length;
+    return events;
+  }
+
+  #refuse(problem: DialectProblem): void {
+    this.#send(this.#parts.dialect.problem(problem, this.#requestId));
+  }
+
+  #send(answer: ProblemAnswer): void {
+    sendProblem(this.#parts.response, {
+      ...answer,
+      headers: { ...this.#headers, ...answer.headers },
+    });
+  }
+
+  get #headers(): Readonly<Record<string, string>> {
+    return { 'request-id': this.#requestId, 'x-request-id': this.#requestId };
+  }
+
+  async #settle(): Promise<void> {
+    const { route, response, clock, onEnd } = this.#parts;
+    if (!response.closed) await once(response, 'close').catch(() => undefined);
+    this.#link[Symbol.dispose]();
+    route.end(this);
+    this.#isGone();
+    onEnd({
+      rolloutId: route.rolloutId,
+      status: response.writableFinished ? response.statusCode : null,
+      firstByteMs: this.#firstPartMs,
+      durationMs: clock.monotonicMs() - this.#startedMs,
+      answerBytes: this.#bytes,
+    });
+  }
+}
+
+/** Neither the client's request nor the upstream: the gateway itself. */
+function isDefect(error: unknown): boolean {
+  return (
+    !isRolloutError(error) && !(error instanceof RequestProblem || error instanceof BodyTooLarge)
+  );
+}

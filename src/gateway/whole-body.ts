@@ -1,0 +1,56 @@
+/** The body of a request that has to be understood before it goes on: read whole, within a limit. */
+import type { IncomingMessage } from 'node:http';
+import { RequestProblem } from './dialects/dialect.ts';
+
+/** Its body is larger than the limit; what is left of it is read and forgotten. */
+export class BodyTooLarge extends Error {}
+
+/** Rejects with the signal's reason, BodyTooLarge, or RequestProblem for what is no JSON object. */
+export async function jsonBody(
+  request: IncomingMessage,
+  { limitBytes, signal }: { readonly limitBytes: number; readonly signal: AbortSignal },
+): Promise<Readonly<Record<string, unknown>>> {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new RequestProblem(`a body in the encoding ${encoding} is not read`, {
+      field: 'content-encoding',
+    });
+  const text = await wholeText(request, limitBytes, signal);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new RequestProblem('the body is not JSON');
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new RequestProblem('the body is not a JSON object');
+  return body as Readonly<Record<string, unknown>>;
+}
+
+async function wholeText(
+  request: IncomingMessage,
+  limitBytes: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  const pieces: Buffer[] = [];
+  let size = 0;
+  const onAbort = (): void => reject(signal.reason as Error);
+  signal.throwIfAborted();
+  signal.addEventListener('abort', onAbort, { once: true });
+  request.on('data', (piece: Buffer) => {
+    size += piece.length;
+    if (size <= limitBytes) pieces.push(piece);
+    else if (size <= 2 * limitBytes) reject(new BodyTooLarge());
+    else request.destroy();
+  });
+  request.on('end', () => resolve(undefined));
+  request.on('error', reject);
+  request.on('close', () => reject(new Error('the client left')));
+  try {
+    await promise;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
