@@ -4,6 +4,8 @@ export interface ChatMessage {
   /** A string, parts, or null where only tool calls speak. */
   readonly content: string | readonly ContentPart[] | null;
   readonly reasoning_content?: string | null;
+  /** What newer hosts call the same. */
+  readonly reasoning?: string | null;
   readonly tool_calls?: readonly ChatToolCall[];
   readonly tool_call_id?: string;
   readonly name?: string;
@@ -29,5 +31,6 @@ export interface ToolDefinition {
     readonly name: string;
     readonly description?: string;
     readonly parameters?: Readonly<Record<string, unknown>>;
+    readonly strict?: boolean;
   };
 }

@@ -4,7 +4,9 @@
  * made by encoding text.
  */
 
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'abort';
+/** `context`: no room is left in the model's context, where the engine tells that from the caller's own limit. */
+export type FinishReason =
+  'stop' | 'length' | 'context' | 'tool_calls' | 'content_filter' | 'abort';
 
 export type ModelPart =
   | { readonly type: 'text-delta'; readonly text: string }
@@ -15,7 +17,9 @@ export type ModelPart =
       readonly id: string;
       readonly name: string;
     }
+  /** Of any call that has started and not ended: engines may mix calls that run side by side. */
   | { readonly type: 'tool-call-delta'; readonly index: number; readonly arguments: string }
+  /** Once for each call, after all its deltas. */
   | { readonly type: 'tool-call-end'; readonly index: number }
   /** Sampled ids, in order, each once; not aligned with the text parts around them. `logprobs` is as long as `ids`, or null. */
   | {
@@ -38,6 +42,8 @@ export interface ModelUsage {
   readonly completionTokens: number;
   /** null = the engine does not say. */
   readonly cachedTokens: number | null;
+  /** Of the completion tokens; null = the engine does not say. */
+  readonly reasoningTokens: number | null;
 }
 
 export interface ModelResult {
@@ -47,6 +53,8 @@ export interface ModelResult {
   readonly reasoning: string | null;
   readonly toolCalls: readonly SampledToolCall[];
   readonly finishReason: FinishReason;
+  /** The stop string of the request that ended it; null = none, or the engine does not say. */
+  readonly stopString: string | null;
   /** null = not asked for, or the engine does not say. */
   readonly promptIds: readonly number[] | null;
   /** All sampled ids, the end token included when the engine counts it. */

@@ -16,6 +16,7 @@ export function usageOf({ usage, promptIds, outputIds }: ModelResult): ModelUsag
     promptTokens: promptIds.length,
     completionTokens: outputIds.length,
     cachedTokens: null,
+    reasoningTokens: null,
   };
 }
 

@@ -16,6 +16,7 @@ import { metaExtra } from '../shared/choice-extra.ts';
 import { endOf } from '../shared/finish-reason.ts';
 import { idsOf, listOf, numberOf, recordOf, textOf, type JsonRecord } from '../shared/json.ts';
 import type { AnswerReader } from '../shared/running-call.ts';
+import { stopsOf } from '../shared/stop-strings.ts';
 import { metaUsage } from '../shared/usage.ts';
 
 export class GenerateReader implements AnswerReader {
@@ -25,6 +26,7 @@ export class GenerateReader implements AnswerReader {
   #isCumulative: boolean | null = null;
   /** `completion_tokens` of the chunk before. */
   #counted = 0;
+  readonly #stops: readonly unknown[];
   #finish: string | null = null;
 
   constructor(
@@ -34,6 +36,7 @@ export class GenerateReader implements AnswerReader {
     this.#builder = new AnswerBuilder(request);
     this.#builder.setPromptIds(promptIds);
     this.#at = at;
+    this.#stops = stopsOf(request);
   }
 
   event(document: unknown): readonly ModelPart[] {
@@ -125,7 +128,10 @@ export class GenerateReader implements AnswerReader {
     if (type === 'abort' && status !== null && status >= 400)
       throw statusError({ status, body: message }, this.#at);
     this.#finish = type;
-    if (fields?.['matched'] !== undefined) this.#builder.addExtra({ matched: fields['matched'] });
+    const matched = fields?.['matched'];
+    if (matched !== undefined) this.#builder.addExtra({ matched });
+    if (typeof matched === 'string' && this.#stops.includes(matched))
+      this.#builder.stopString = matched;
     if (message !== '') this.#builder.addExtra({ finish_message: message });
   }
 }

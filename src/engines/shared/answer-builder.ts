@@ -8,22 +8,21 @@ import type {
   ModelPart,
   ModelResult,
   ModelUsage,
-  SampledToolCall,
 } from '../model-call.ts';
+import { SampledCalls, type ToolCallPiece } from './sampled-calls.ts';
 
 export class AnswerBuilder {
   readonly #requestId: string;
   readonly #wantsTokens: boolean;
   readonly #waiting: ModelPart[] = [];
-  readonly #toolCalls = new Map<number, SampledToolCall>();
-  #openToolCall: number | null = null;
+  readonly #toolCalls: SampledCalls;
   #text = '';
   #reasoning: string | null = null;
   #ids: number[] | null = null;
   #logprobs: unknown[] = [];
   #promptIds: readonly number[] | null = null;
   #extra: Record<string, unknown> = {};
-  finishReason: FinishReason | null = null;
+  stopString: string | null = null;
   usage: ModelUsage | null = null;
   weightVersion: string | null = null;
   model: string | null = null;
@@ -31,6 +30,7 @@ export class AnswerBuilder {
   constructor(request: { readonly requestId: string; readonly wantsTokens: boolean }) {
     this.#requestId = request.requestId;
     this.#wantsTokens = request.wantsTokens;
+    this.#toolCalls = new SampledCalls(request.requestId, (part) => this.#waiting.push(part));
   }
 
   get text(): string {
@@ -52,6 +52,7 @@ export class AnswerBuilder {
 
   addText(text: string): void {
     if (text === '') return;
+    this.#toolCalls.interrupt();
     this.#text += text;
     this.#waiting.push({ type: 'text-delta', text });
   }
@@ -63,25 +64,14 @@ export class AnswerBuilder {
 
   addReasoning(text: string): void {
     this.#reasoning = (this.#reasoning ?? '') + text;
-    if (text !== '') this.#waiting.push({ type: 'reasoning-delta', text });
+    if (text === '') return;
+    this.#toolCalls.interrupt();
+    this.#waiting.push({ type: 'reasoning-delta', text });
   }
 
-  addToolCall(
-    index: number,
-    piece: { readonly id: string | null; readonly name: string | null; readonly arguments: string },
-  ): void {
-    if (this.#openToolCall !== index) this.#endToolCall();
-    let call = this.#toolCalls.get(index);
-    if (call === undefined) {
-      // Only a handle for the answer to it; an engine that gives none still needs one that is unique.
-      const id = piece.id === null || piece.id === '' ? `${this.#requestId}-${index}` : piece.id;
-      call = { id, name: piece.name ?? '', arguments: '' };
-      this.#waiting.push({ type: 'tool-call-start', index, id, name: call.name });
-    }
-    this.#openToolCall = index;
-    this.#toolCalls.set(index, { ...call, arguments: call.arguments + piece.arguments });
-    if (piece.arguments !== '')
-      this.#waiting.push({ type: 'tool-call-delta', index, arguments: piece.arguments });
+  /** What is wrong with the piece; null = it was taken. */
+  addToolCall(piece: ToolCallPiece): string | null {
+    return this.#toolCalls.add(piece);
   }
 
   /** `logprobs` as they stand in the answer; null = none came with these ids. */
@@ -123,14 +113,15 @@ export class AnswerBuilder {
 
   /** The last parts. */
   end(finishReason: FinishReason): readonly ModelPart[] {
-    this.#endToolCall();
+    this.#toolCalls.end();
     const { outputIds, promptIds, logprobs } = this.#checked();
     const result: ModelResult = {
       requestId: this.#requestId,
       text: this.#text,
       reasoning: this.#reasoning,
-      toolCalls: [...this.#toolCalls].sort(([a], [b]) => a - b).map(([, call]) => call),
+      toolCalls: this.#toolCalls.calls,
       finishReason,
+      stopString: this.stopString,
       promptIds,
       outputIds,
       logprobs,
@@ -167,12 +158,6 @@ export class AnswerBuilder {
           ? 'not all are finite numbers'
           : `${logprobs.length} log-probabilities, but ${outputIds.length} ids`;
     return null;
-  }
-
-  #endToolCall(): void {
-    if (this.#openToolCall === null) return;
-    this.#waiting.push({ type: 'tool-call-end', index: this.#openToolCall });
-    this.#openToolCall = null;
   }
 }
 

@@ -16,15 +16,18 @@ import { choiceExtra } from './choice-extra.ts';
 import { endOf } from './finish-reason.ts';
 import { idsOf, listOf, numberOf, recordOf, textOf, type JsonRecord } from './json.ts';
 import type { AnswerReader } from './running-call.ts';
+import { stopsOf } from './stop-strings.ts';
 import { usageOf } from './usage.ts';
 
 export class ChatReader implements AnswerReader {
   readonly #builder: AnswerBuilder;
   readonly #at: AnswerOrigin;
+  readonly #stops: readonly unknown[];
   #finish: string | null = null;
 
   constructor(request: GenerateRequest, at: AnswerOrigin) {
     this.#builder = new AnswerBuilder(request);
+    this.#stops = stopsOf(request);
     this.#at = at;
   }
 
@@ -68,27 +71,45 @@ export class ChatReader implements AnswerReader {
   #readChoice(choice: JsonRecord, kind: 'delta' | 'message'): void {
     const builder = this.#builder;
     const message = recordOf(choice[kind]) ?? {};
-    const reasoning = textOf(message['reasoning_content']) ?? textOf(message['reasoning']);
+    // Some hosts send both fields, one of them empty.
+    const reasoning =
+      textOf(message['reasoning_content']) || (textOf(message['reasoning']) ?? null);
     if (reasoning !== null) builder.addReasoning(reasoning);
     builder.addText(contentText(message['content']));
-    for (const [position, call] of (listOf(message['tool_calls']) ?? []).entries())
-      this.#readToolCall(recordOf(call), position);
+    builder.addText(textOf(message['refusal']) ?? '');
+    this.#readToolCalls(listOf(message['tool_calls']) ?? [], kind);
     this.#readTokens(choice);
     const finish = textOf(choice['finish_reason']);
     if (finish !== null) this.#finish = finish;
+    // vLLM, then SGLang; a number is the end token that was sampled.
+    this.#readStop(choice['stop_reason'] ?? choice['matched_stop']);
     builder.addExtra(choiceExtra(choice, message));
   }
 
-  #readToolCall(call: JsonRecord | null, position: number): void {
-    const fields = recordOf(call?.['function']);
-    if (call === null) throw this.#invalid('a tool call is not an object');
-    const given = fields?.['arguments'];
-    this.#builder.addToolCall(numberOf(call['index']) ?? position, {
-      id: textOf(call['id']),
-      name: textOf(fields?.['name']),
-      // Some hosts parse what was sampled; the text is then theirs.
-      arguments: textOf(given) ?? (recordOf(given) === null ? '' : JSON.stringify(given)),
-    });
+  #readToolCalls(calls: readonly unknown[], kind: 'delta' | 'message'): void {
+    for (const [position, each] of calls.entries()) {
+      const call = recordOf(each);
+      if (call === null) throw this.#invalid('a tool call is not an object');
+      const fields = recordOf(call['function']);
+      const given = fields?.['arguments'];
+      const problem = this.#builder.addToolCall({
+        // The list of a whole message holds each call once, whatever indexes it names.
+        index: kind === 'message' ? position : numberOf(call['index']),
+        id: textOf(call['id']),
+        name: textOf(fields?.['name']),
+        // Some hosts parse what was sampled; the text is then theirs.
+        arguments: textOf(given) ?? (recordOf(given) === null ? '' : JSON.stringify(given)),
+        position,
+        count: calls.length,
+      });
+      if (problem !== null) throw this.#invalid(problem);
+    }
+  }
+
+  /** Only what the request named is a stop string: hosts put other reasons there as well. */
+  #readStop(spoken: unknown): void {
+    const stop = textOf(spoken);
+    if (stop !== null && this.#stops.includes(stop)) this.#builder.stopString = stop;
   }
 
   #readTokens(choice: JsonRecord): void {

@@ -11,6 +11,9 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   tool_calls: 'tool_calls',
   function_call: 'tool_calls',
   abort: 'abort',
+  content_filter: 'content_filter',
+  context_length_exceeded: 'context',
+  model_context_window_exceeded: 'context',
 };
 
 /** The last parts. A reason of the engine's own counts as `stop` and stands in `extra.finish_reason`; `error` is a failure. */

@@ -8,7 +8,15 @@ export function usageOf(value: unknown): ModelUsage | null {
   const completionTokens = numberOf(usage?.['completion_tokens']);
   if (promptTokens === null || completionTokens === null) return null;
   const details = recordOf(usage?.['prompt_tokens_details']);
-  return { promptTokens, completionTokens, cachedTokens: numberOf(details?.['cached_tokens']) };
+  const completion = recordOf(usage?.['completion_tokens_details']);
+  return {
+    promptTokens,
+    completionTokens,
+    cachedTokens: numberOf(details?.['cached_tokens']),
+    // SGLang counts them beside the tokens that they are part of.
+    reasoningTokens:
+      numberOf(completion?.['reasoning_tokens']) ?? numberOf(usage?.['reasoning_tokens']),
+  };
 }
 
 /** Usage as SGLang's `meta_info` spells it. */

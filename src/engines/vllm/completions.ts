@@ -10,6 +10,7 @@ import { choiceExtra } from '../shared/choice-extra.ts';
 import { endOf } from '../shared/finish-reason.ts';
 import { idsOf, listOf, numberOf, recordOf, textOf, type JsonRecord } from '../shared/json.ts';
 import type { AnswerReader } from '../shared/running-call.ts';
+import { stopsOf } from '../shared/stop-strings.ts';
 import { usageOf } from '../shared/usage.ts';
 
 export function completionsBody(request: GenerateRequest, ids: readonly number[]): JsonBody {
@@ -29,11 +30,13 @@ export function completionsBody(request: GenerateRequest, ids: readonly number[]
 export class CompletionsReader implements AnswerReader {
   readonly #builder: AnswerBuilder;
   readonly #at: AnswerOrigin;
+  readonly #stops: readonly unknown[];
   #finish: string | null = null;
 
   constructor(request: GenerateRequest, at: AnswerOrigin) {
     this.#builder = new AnswerBuilder(request);
     this.#at = at;
+    this.#stops = stopsOf(request);
   }
 
   event(document: unknown): readonly ModelPart[] {
@@ -74,6 +77,8 @@ export class CompletionsReader implements AnswerReader {
     if (ids !== null) builder.addTokens(ids, logprobs);
     else if (spoken !== null) builder.rejectTokens('token_ids are not all ids');
     this.#finish = textOf(choice['finish_reason']) ?? this.#finish;
+    const stop = textOf(choice['stop_reason']);
+    if (stop !== null && this.#stops.includes(stop)) builder.stopString = stop;
     builder.addExtra(choiceExtra(choice, {}));
   }
 

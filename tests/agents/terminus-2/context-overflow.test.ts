@@ -20,7 +20,7 @@ const broken = (): RolloutError =>
 const work = json({ commands: ['ls\n'] });
 const sized = (text: string, promptTokens: number): ScriptedReply => ({
   text,
-  usage: { promptTokens, completionTokens: 10, cachedTokens: null },
+  usage: { promptTokens, completionTokens: 10, cachedTokens: null, reasoningTokens: null },
 });
 
 const small = { model_info: { max_input_tokens: 20_000 } };

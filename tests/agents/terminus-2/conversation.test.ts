@@ -13,6 +13,7 @@ function resultOf(fields: Partial<ModelResult> = {}): ModelResult {
     reasoning: null,
     toolCalls: [],
     finishReason: 'stop',
+    stopString: null,
     promptIds: null,
     outputIds: null,
     logprobs: null,
@@ -32,6 +33,7 @@ const usage = (
   promptTokens,
   completionTokens,
   cachedTokens,
+  reasoningTokens: null,
 });
 
 const replied = { role: 'assistant', content: 'reply' } as const;

@@ -50,7 +50,7 @@ describe('the loop of terminus-2', () => {
         {
           text: json({ analysis: 'A', plan: 'P', commands: [['ls\n', 99]] }),
           reasoning: 'hm',
-          usage: { promptTokens: 7, completionTokens: 5, cachedTokens: 4 },
+          usage: { promptTokens: 7, completionTokens: 5, cachedTokens: 4, reasoningTokens: null },
           weightVersion: 'w1',
         },
         json({ commands: ['a\n', 'b\n'], isComplete: true }),

@@ -107,11 +107,12 @@ function madeUp(request: GenerateRequest, call: number): ModelResult {
     reasoning: null,
     toolCalls: [],
     finishReason: 'stop',
+    stopString: null,
     promptIds: wants ? [base, base + 1, base + 2] : null,
     outputIds: wants ? [base + 10, base + 11] : null,
     logprobs: wants ? [-0.1 - call, -1e-7] : null,
     weightVersion: null,
-    usage: { promptTokens: 3, completionTokens: 2, cachedTokens: null },
+    usage: { promptTokens: 3, completionTokens: 2, cachedTokens: null, reasoningTokens: null },
     model: 'scripted-model',
     extra: {},
   };

@@ -41,11 +41,12 @@ describe('the chat client', () => {
       reasoning: 'short',
       toolCalls: [],
       finishReason: 'stop',
+      stopString: null,
       promptIds: [1, 2, 3],
       outputIds: [40, 41],
       logprobs: [-0.1234567890123456, -1e-9],
       weightVersion: null,
-      usage: { promptTokens: 3, completionTokens: 2, cachedTokens: null },
+      usage: { promptTokens: 3, completionTokens: 2, cachedTokens: null, reasoningTokens: null },
       model: 'small-1',
       extra: { stop_reason: 41 },
     });

@@ -30,11 +30,12 @@ const expected: ModelResult = {
   reasoning: null,
   toolCalls: [],
   finishReason: 'stop',
+  stopString: null,
   promptIds: [1, 2, 3],
   outputIds: [40, 41, 42],
   logprobs: [-0.5, -0.25, -1e-9],
   weightVersion: '5',
-  usage: { promptTokens: 3, completionTokens: 3, cachedTokens: 1 },
+  usage: { promptTokens: 3, completionTokens: 3, cachedTokens: 1, reasoningTokens: null },
   model: null,
   extra: { matched: 42 },
 };

@@ -94,7 +94,7 @@ describe('the vLLM client', () => {
       outputIds: [7, 8],
       logprobs: [-0.25, -1e-12],
       weightVersion: null,
-      usage: { promptTokens: 3, completionTokens: 2, cachedTokens: null },
+      usage: { promptTokens: 3, completionTokens: 2, cachedTokens: null, reasoningTokens: null },
       model: 'm',
       extra: {},
     });
