@@ -12,8 +12,7 @@ const inText = { content_index: 0 };
 const inSummary = { summary_index: 0 };
 
 export function openingEvents(item: AnswerItem): readonly ItemEvent[] {
-  if (item.kind === 'text')
-    return [event('content_part.added', { ...inText, part: textPart('') })];
+  if (item.kind === 'text') return [event('content_part.added', { ...inText, part: textPart('') })];
   if (item.kind === 'reasoning')
     return [event('reasoning_summary_part.added', { ...inSummary, part: summaryPart('') })];
   return [];

@@ -88,11 +88,7 @@ function toolCall(
 
 /** Our own carrier holds the text as it was sampled; without it the content counts, then the summary. */
 function readReasoning(item: object, at: string): readonly ConversationItem[] {
-  const {
-    summary,
-    content,
-    encrypted_content: carrier,
-  } = shaped(reasoningSchema, item, at);
+  const { summary, content, encrypted_content: carrier } = shaped(reasoningSchema, item, at);
   const said = joined(content) ?? joined(summary);
   const own = typeof carrier === 'string' ? openReasoning(carrier) : null;
   if (own !== null) return [{ kind: 'reasoning', text: own, opaque: null }];
@@ -126,7 +122,10 @@ function readPart(part: unknown, at: string): InputPart {
     case 'input_image':
       return { type: 'image', url: imageUrl(part, at) };
     default:
-      throw problem(`${at}.type`, `parts of type ${JSON.stringify(type)} cannot be shown to the model`);
+      throw problem(
+        `${at}.type`,
+        `parts of type ${JSON.stringify(type)} cannot be shown to the model`,
+      );
   }
 }
 

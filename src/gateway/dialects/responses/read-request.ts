@@ -8,7 +8,8 @@ import { DeclaredTools, readToolChoice } from './read-tools.ts';
 import { formatSchema, requestSchema, shaped, type RequestFields } from './request-shape.ts';
 
 /** What can only be included where the vendor's own tools ran: nothing to leave out. */
-const emptyIncludes = /^(file_search_call|web_search_call|code_interpreter_call|computer_call_output|message\.input_image)\./;
+const emptyIncludes =
+  /^(file_search_call|web_search_call|code_interpreter_call|computer_call_output|message\.input_image)\./;
 
 export function readRequest(body: unknown): ReadRequest<ResponsesExtra> {
   const fields = shaped(requestSchema, body, '');
@@ -48,7 +49,8 @@ function refuseUnhonoured(fields: RequestFields): void {
   if (isSet(prompt)) throw refused('prompt', 'prompts are not kept: send input and instructions');
   const logprobs = 'log-probabilities are not part of these answers';
   if ((fields.top_logprobs ?? 0) > 0) throw refused('top_logprobs', logprobs);
-  if (include?.includes('message.output_text.logprobs') === true) throw refused('include', logprobs);
+  if (include?.includes('message.output_text.logprobs') === true)
+    throw refused('include', logprobs);
 }
 
 function instructionsOf({ instructions }: RequestFields): Conversation['items'] {

@@ -7,18 +7,19 @@ const flag = z.boolean().nullish();
 const number = z.number().nullish();
 const count = z.number().int().positive().nullish();
 const list = z.array(z.unknown()).nullish();
+const anything = z.unknown().optional();
 const object = z.record(z.string(), z.unknown());
 
 export const requestSchema = z.object({
   model: text,
   instructions: text,
   /** Its items are read one by one. */
-  input: z.unknown(),
+  input: anything,
   tools: list,
-  tool_choice: z.unknown(),
+  tool_choice: anything,
   parallel_tool_calls: flag,
   reasoning: z.looseObject({ effort: text, summary: text }).nullish(),
-  text: z.looseObject({ format: z.unknown(), verbosity: text }).nullish(),
+  text: z.looseObject({ format: anything, verbosity: text }).nullish(),
   include: z.array(z.string()).nullish(),
   stream: flag,
   store: flag,
@@ -38,18 +39,18 @@ export const requestSchema = z.object({
   presence_penalty: number,
   // What would change the answer and cannot be had here.
   background: flag,
-  conversation: z.unknown(),
-  prompt: z.unknown(),
+  conversation: anything,
+  prompt: anything,
   top_logprobs: number,
   // Bookkeeping of the client.
   user: text,
   safety_identifier: text,
   prompt_cache_key: text,
-  prompt_cache_retention: z.unknown(),
-  prompt_cache_options: z.unknown(),
-  service_tier: z.unknown(),
-  stream_options: z.unknown(),
-  client_metadata: z.unknown(),
+  prompt_cache_retention: anything,
+  prompt_cache_options: anything,
+  service_tier: anything,
+  stream_options: anything,
+  client_metadata: anything,
 });
 
 export type RequestFields = z.infer<typeof requestSchema>;
