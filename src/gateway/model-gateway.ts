@@ -20,6 +20,7 @@ import { urlRefused, type UrlPolicy } from '../wire/url-policy.ts';
 import type { GatewayControl, RouteAbort, RouteRequest, UpstreamProbe } from './gateway-control.ts';
 import { countTokens } from './count-tokens.ts';
 import type { Dialect } from './dialects/dialect.ts';
+import { countTokensDialect } from './dialects/messages/count-tokens.ts';
 import { messagesDialect } from './dialects/messages/messages-dialect.ts';
 import { responsesDialect } from './dialects/responses/responses-dialect.ts';
 import { bodyTooLarge, sendError, sendProblem, type GatewayError } from './gateway-error.ts';
@@ -232,7 +233,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
         ? new RelayCall({ ...parts, ownKey: key, suffix: target.suffix })
         : new TranslatedCall({
             ...parts,
-            dialect: dialects[target.dialect],
+            dialect: target.kind === 'count-tokens' ? countTokensDialect : dialects[target.dialect],
             count:
               target.kind === 'count-tokens'
                 ? (prompt, signal) =>
@@ -304,7 +305,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
   /** What a client sends with every request is told once. */
   #note(route: LiveRoute, notes: readonly string[]): void {
     for (const note of route.fresh(notes))
-      this.#options.logger.log('info', 'a part of a model call was left out', {
+      this.#options.logger.log('info', 'a model call was not taken as it came', {
         ...{ rolloutId: route.rolloutId, note },
       });
   }

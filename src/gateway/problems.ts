@@ -1,5 +1,6 @@
 /** Failures of a translated call, freed of where they arose: what a dialect then says in its own way. No word of the upstream's address or key is in them. */
 import { isRolloutError, type RolloutError } from '../core/errors.ts';
+import { RefusedAnswer } from '../engines/shared/answer-error.ts';
 import { RequestProblem, type DialectProblem } from './dialects/dialect.ts';
 import type { GatewayError } from './gateway-error.ts';
 
@@ -30,29 +31,26 @@ export function ownProblem({ status, code, message, headers }: GatewayError): Di
 /** What was thrown while a call was read, sent or answered. `hidden` = strings of the upstream that no client may see. */
 export function callProblem(error: unknown, hidden: readonly string[]): DialectProblem {
   if (error instanceof RequestProblem) return error.problem;
-  if (!isRolloutError(error))
-    return problem('upstream', 'the gateway failed: its log says why', null);
+  if (!isRolloutError(error)) return problem('upstream', 'the gateway failed: its log says why');
   const message = hidden.reduce(
     (left, secret) => left.replaceAll(secret, '[REDACTED]'),
     withoutOrigin(error),
   );
+  const refused = error.cause instanceof RefusedAnswer ? error.cause : null;
   return {
-    ...problem(ofEngines[error.code] ?? 'upstream', message, retryAfterOf(error)),
+    ...problem(ofEngines[error.code] ?? 'upstream', message),
+    ...{ status: refused?.status ?? null, retryAfter: refused?.retryAfter ?? null },
     tokens: error.code === 'CONTEXT_OVERFLOW' ? tokensIn(error.message) : null,
   };
 }
 
-function problem(kind: Kind, message: string, retryAfter: string | null): DialectProblem {
-  return { kind, status: null, message, field: null, retryAfter, tokens: null };
+function problem(kind: Kind, message: string): DialectProblem {
+  return { kind, status: null, message, field: null, retryAfter: null, tokens: null };
 }
 
 /** Clients of engines end their messages with the address; an agent does not learn it. */
 function withoutOrigin({ message }: RolloutError): string {
   return message.replace(/: https?:\/\/\S+(?: \(request [^)]*\))?$/, '');
-}
-
-function retryAfterOf({ detail }: RolloutError): string | null {
-  return /^retry-after: (.+)$/m.exec(detail ?? '')?.[1] ?? null;
 }
 
 /**

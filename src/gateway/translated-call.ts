@@ -48,7 +48,7 @@ export interface TranslatedCallParts {
   /** Silence towards the agent for this long brings a sign of life. */
   readonly keepAliveMs: number;
   readonly onRefusal: (status: number | null, message: string) => void;
-  /** What of the request was left out, for the log. */
+  /** What was left out of the request, or was not as it should be in the answer; for the log. */
   readonly onNotes: (notes: readonly string[]) => void;
   readonly onEnd: (call: RelayedCall) => void;
   /** A defect of the gateway. */
@@ -162,10 +162,12 @@ export class TranslatedCall implements CallState {
       },
       signal,
     );
-    const items = new AnswerItems(tools);
+    const { maxTokens = null } = conversation.sampling;
+    const items = new AnswerItems(tools, { maxTokens });
     const whole = conversation.isStreaming
       ? await this.#stream(opening, { items, writer })
       : await this.#whole(await opening, { items, writer });
+    onNotes(items.notes);
     if (whole === null) return;
     if (isResponses) route.responses.keep(whole, { given, resolved });
     if (!conversation.isStreaming) this.#send({ status: 200, body: whole, headers: {} });

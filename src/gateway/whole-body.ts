@@ -41,8 +41,7 @@ async function wholeText(
   request.on('data', (piece: Buffer) => {
     size += piece.length;
     if (size <= limitBytes) pieces.push(piece);
-    else if (size <= 2 * limitBytes) reject(new BodyTooLarge());
-    else request.destroy();
+    else reject(new BodyTooLarge());
   });
   request.on('end', () => resolve(undefined));
   request.on('error', reject);

@@ -55,6 +55,19 @@ export function engineError(
   });
 }
 
+/** The cause of an error that is a status: for who passes it on. */
+export class RefusedAnswer extends Error {
+  readonly status: number;
+  /** The header, as it came; null = none. */
+  readonly retryAfter: string | null;
+
+  constructor(status: number, retryAfter: string | null) {
+    super(`status ${status}`);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
 /** An answer that is a failure by its status. `body` is the answer's text as it came. */
 export function statusError(
   answer: { readonly status: number; readonly body: string; readonly retryAfter?: string | null },
@@ -69,6 +82,7 @@ export function statusError(
     ...at,
     detail,
     remedy: remedies[status],
+    cause: new RefusedAnswer(status, retryAfter),
   });
 }
 

@@ -160,7 +160,9 @@ export class AnswerItems {
         return 'context';
       case 'content_filter':
         return 'filter';
-      default:
+      case 'abort':
+      case 'stop':
+      case 'tool_calls':
         // Engines say `stop` with calls and `tool_calls` without any; what the answer holds decides.
         if (this.#calls.size > 0) return 'tool-calls';
         return stopString === null ? 'stop' : 'stop-sequence';

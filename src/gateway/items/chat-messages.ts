@@ -100,13 +100,13 @@ class ChatMessages {
   }
 
   #addSystem(text: string): void {
-    if (text === '') return;
     const { systemTurns } = this.#rules;
     if (!this.#hasBegun || systemTurns === 'hoist') {
-      this.#leading.push(text);
+      if (text !== '') this.#leading.push(text);
       return;
     }
     this.#endSaid();
+    if (text === '') return;
     this.#rest.push(
       systemTurns === 'positional-system'
         ? { role: 'system', content: text }

@@ -1,6 +1,6 @@
 /** A conversation as the upstream's request. What the client does not say is not sent: the engine's own default holds. */
 import type { ToolDefinition } from '../../engines/chat-message.ts';
-import type { GenerateRequest } from '../../engines/engine.ts';
+import type { GenerateInput, GenerateRequest } from '../../engines/engine.ts';
 import { RequestProblem } from '../dialects/dialect.ts';
 import { chatMessages, type MessageRules } from './chat-messages.ts';
 import type { AnswerFormat, Conversation } from './conversation.ts';
@@ -17,8 +17,9 @@ export const defaultRules: UpstreamRules = {
   limitField: 'max_tokens',
 };
 
-export type ChatRequest = Pick<GenerateRequest, 'input' | 'sampling'> &
-  Required<Pick<GenerateRequest, 'extraBody'>>;
+export interface ChatRequest extends Required<Pick<GenerateRequest, 'sampling' | 'extraBody'>> {
+  readonly input: Extract<GenerateInput, { readonly kind: 'messages' }>;
+}
 
 /** Throws `RequestProblem` for a conversation that asks nothing, and for a choice of tools that cannot be kept. */
 export function chatRequest(

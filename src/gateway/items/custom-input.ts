@@ -9,6 +9,7 @@ export function customArguments(input: string): string {
   return JSON.stringify({ input });
 }
 
+const notAnObject = 'its arguments are not {"input": …}, taken as sampled';
 const begin = /^\s*\{\s*"input"\s*:\s*"/;
 const simpleEscapes: Readonly<Record<string, string>> = {
   '"': '"',
@@ -38,20 +39,18 @@ export class CustomInput {
 
   /** Sampled text in, the input's next piece out. */
   push(sampled: string): string {
-    if (this.#stage === 'raw') return sampled;
-    if (this.#stage === 'after') {
-      this.#rest += sampled;
-      return '';
-    }
-    this.#held += sampled;
-    if (this.#stage === 'before') this.#begin();
     switch (this.#stage) {
-      case 'raw':
-        return this.#takeHeld();
+      case 'before':
+        this.#held += sampled;
+        return this.#begin();
       case 'string':
+        this.#held += sampled;
         return this.#decode();
-      default:
+      case 'after':
+        this.#rest += sampled;
         return '';
+      case 'raw':
+        return sampled;
     }
   }
 
@@ -59,7 +58,7 @@ export class CustomInput {
   finish(): string {
     switch (this.#stage) {
       case 'before':
-        if (this.#held !== '') this.#note = 'its arguments are not {"input": …}, taken as sampled';
+        if (this.#held !== '') this.#note = notAnObject;
         return this.#takeHeld();
       case 'string':
         this.#note = 'its input is cut off';
@@ -73,15 +72,17 @@ export class CustomInput {
     }
   }
 
-  #begin(): void {
+  #begin(): string {
     const match = begin.exec(this.#held);
     if (match !== null) {
       this.#held = this.#held.slice(match[0].length);
       this.#stage = 'string';
-    } else if (!mayBegin(this.#held)) {
-      this.#stage = 'raw';
-      this.#note = 'its arguments are not {"input": …}, taken as sampled';
+      return this.#decode();
     }
+    if (mayBegin(this.#held)) return '';
+    this.#stage = 'raw';
+    this.#note = notAnObject;
+    return this.#takeHeld();
   }
 
   #decode(): string {
@@ -121,8 +122,7 @@ function mayBegin(text: string): boolean {
 
 /** Where the next quote or backslash stands, or the end. */
 function nextMark(text: string, from: number): number {
-  for (let at = from; at < text.length; at++)
-    if (text[at] === '"' || text[at] === '\\') return at;
+  for (let at = from; at < text.length; at++) if (text[at] === '"' || text[at] === '\\') return at;
   return text.length;
 }
 
@@ -139,7 +139,6 @@ function readEscape(
   }
   const digits = /^[0-9a-fA-F]{0,4}/.exec(text.slice(at + 2, at + 6))?.[0] ?? '';
   const end = at + 2 + digits.length;
-  if (digits.length === 4)
-    return { text: String.fromCharCode(Number.parseInt(digits, 16)), end };
+  if (digits.length === 4) return { text: String.fromCharCode(Number.parseInt(digits, 16)), end };
   return end === text.length ? null : { text: text.slice(at, end), end };
 }
