@@ -3,12 +3,7 @@
  * repaired: they become null in the result and `extra.tokens_rejected`, `extra.prompt_tokens_rejected` or `extra.logprobs_rejected` says why.
  * Parts that went out before the contradiction was seen stay as the engine sent them; the result is what counts.
  */
-import type {
-  FinishReason,
-  ModelPart,
-  ModelResult,
-  ModelUsage,
-} from '../model-call.ts';
+import type { FinishReason, ModelPart, ModelResult, ModelUsage } from '../model-call.ts';
 import { SampledCalls, type ToolCallPiece } from './sampled-calls.ts';
 
 export class AnswerBuilder {

@@ -71,10 +71,11 @@ export class ChatReader implements AnswerReader {
   #readChoice(choice: JsonRecord, kind: 'delta' | 'message'): void {
     const builder = this.#builder;
     const message = recordOf(choice[kind]) ?? {};
+    const thoughts = [textOf(message['reasoning_content']), textOf(message['reasoning'])];
+    const said = thoughts.filter((each) => each !== null);
     // Some hosts send both fields, one of them empty.
-    const reasoning =
-      textOf(message['reasoning_content']) || (textOf(message['reasoning']) ?? null);
-    if (reasoning !== null) builder.addReasoning(reasoning);
+    const reasoning = said.find((each) => each !== '') ?? said[0];
+    if (reasoning !== undefined) builder.addReasoning(reasoning);
     builder.addText(contentText(message['content']));
     builder.addText(textOf(message['refusal']) ?? '');
     this.#readToolCalls(listOf(message['tool_calls']) ?? [], kind);

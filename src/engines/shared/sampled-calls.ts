@@ -60,7 +60,7 @@ export class SampledCalls {
   /** What is wrong with the piece; null = it was taken. */
   add(given: ToolCallPiece): string | null {
     // Hosts that repeat a field may repeat it empty.
-    const piece = { ...given, id: given.id || null, name: given.name || null };
+    const piece = { ...given, id: said(given.id), name: said(given.name) };
     const call = this.#callOf(piece);
     if (call !== this.#last) this.#settle(call);
     this.#last = call;
@@ -156,6 +156,10 @@ export class SampledCalls {
   #idOf({ id, index }: GrowingCall): string {
     return id ?? `${this.#requestId}-${index}`;
   }
+}
+
+function said(field: string | null): string | null {
+  return field === '' ? null : field;
 }
 
 /** Whether a named piece begins a call of its own although it seems to go on with one that is named. */

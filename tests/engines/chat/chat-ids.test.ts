@@ -229,7 +229,8 @@ describe('an answer', () => {
     ['tool_calls', 'tool_calls', {}],
     ['function_call', 'tool_calls', {}],
     ['abort', 'abort', {}],
-    ['content_filter', 'stop', { finish_reason: 'content_filter' }],
+    ['content_filter', 'content_filter', {}],
+    ['context_length_exceeded', 'context', {}],
     ['constructor', 'stop', { finish_reason: 'constructor' }],
   ];
   for (const [said, reason, extra] of finishes)

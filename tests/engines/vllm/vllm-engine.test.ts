@@ -90,6 +90,7 @@ describe('the vLLM client', () => {
       reasoning: null,
       toolCalls: [],
       finishReason: 'length',
+      stopString: null,
       promptIds: [1, 2, 3],
       outputIds: [7, 8],
       logprobs: [-0.25, -1e-12],
