@@ -30,6 +30,8 @@ describe('the package @anthropic-ai/sdk', () => {
       requests += 1;
       request.resume().on('end', () => answer(response));
     });
+    // A machine that stands still for seconds must not find its connection closed.
+    server.keepAliveTimeout = 0;
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     client = new Anthropic({ baseURL: `http://127.0.0.1:${port}`, apiKey: 'key', maxRetries: 0 });
