@@ -20,7 +20,7 @@ export class ResponseStore {
 
   /** The body with the history that it refers to in front of its own input. RequestProblem for a response that is not kept. */
   resolved(body: JsonObject): JsonObject {
-    const { previous_response_id: id, ...rest } = body;
+    const { previous_response_id: id } = body;
     if (id === undefined || id === null) return body;
     const kept = typeof id === 'string' ? this.#kept.get(id) : undefined;
     if (kept === undefined)
@@ -28,7 +28,7 @@ export class ResponseStore {
         `previous response ${JSON.stringify(id)} is not kept: it is of another rollout, was sent with store: false, or is too long ago`,
         { kind: 'not-found', field: 'previous_response_id' },
       );
-    return { ...rest, input: [...kept.input, ...inputItems(body['input'])] };
+    return { ...body, input: [...kept.input, ...inputItems(body['input'])] };
   }
 
   /** A request that says `store: false` leaves nothing. `given` = the request as it came, `resolved` = with its history. */
