@@ -119,6 +119,7 @@ function checkEvents(events: readonly AnswerEvent[], answer: Answer): void {
     } else if (event.type === 'item-delta') {
       assert.ok(open !== null, 'a delta belongs to an open item');
       assert.notEqual(event.delta, '', 'no delta is empty');
+      assert.ok(event.delta.isWellFormed(), 'no delta ends in the middle of a character');
       open += event.delta;
     } else {
       assert.equal(textOf(event.item), open, 'an item is what its deltas add up to');
