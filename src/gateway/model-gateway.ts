@@ -27,7 +27,7 @@ import { bodyTooLarge, sendError, sendProblem, type GatewayError } from './gatew
 import { LiveRoute } from './live-route.ts';
 import { ownProblem } from './problems.ts';
 import { RelayCall, type RelayedCall } from './relay-call.ts';
-import { callOf, type GatewayCall, type GatewayTarget } from './relay-request.ts';
+import { callOf, isGreeting, type GatewayCall, type GatewayTarget } from './relay-request.ts';
 import { RouteKeys } from './route-keys.ts';
 import { TranslatedCall } from './translated-call.ts';
 
@@ -176,6 +176,10 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
 
   /** Takes the request when its path is one of the gateway's; false = not ours, nothing was touched. Never throws. */
   handle(request: IncomingMessage, response: ServerResponse): boolean {
+    if (isGreeting(request)) {
+      response.writeHead(200).end();
+      return true;
+    }
     const call = callOf(request);
     if (call === null) return false;
     try {

@@ -45,6 +45,11 @@ export function callOf(request: IncomingMessage): GatewayCall | null {
   };
 }
 
+/** A client looks whether anybody is there; it asks nothing. */
+export function isGreeting({ method, url }: IncomingMessage): boolean {
+  return method === 'HEAD' && /^(?:\/k\/[^/?#]+)?(?:\/|\/api\/hello)(?:\?|$)/.test(url ?? '');
+}
+
 function keyOf({ headers }: IncomingMessage): GatewayCall['key'] {
   const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
   const given = headers['x-api-key'];

@@ -10,7 +10,7 @@ export interface GoldenCase {
   readonly case: string;
   /** A sentence: what is right. */
   readonly title: string;
-  readonly direction: 'request' | 'stream' | 'whole' | 'error';
+  readonly direction: 'request' | 'stream' | 'whole' | 'error' | 'served';
 }
 
 /** All fixtures of a folder; a file that is none throws and names itself. */
