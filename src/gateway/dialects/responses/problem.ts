@@ -52,8 +52,16 @@ const rows: Readonly<Record<DialectProblem['kind'], Row>> = {
   },
 };
 
+/** The upstream's word against what the gateway sent: another try is not answered otherwise. */
+const refusedByUpstream: Row = {
+  status: 400,
+  type: invalid,
+  code: 'upstream_refused',
+  streamCode: 'invalid_prompt',
+};
+
 export function problemAnswer(problem: DialectProblem, requestId: string): ProblemAnswer {
-  const { type } = rows[problem.kind];
+  const { type } = rowOf(problem);
   return {
     status: statusOf(problem),
     body: {
@@ -70,22 +78,31 @@ export function problemAnswer(problem: DialectProblem, requestId: string): Probl
 export function failureOf(problem: DialectProblem): Readonly<Record<string, unknown>> {
   const seconds = problem.kind === 'overloaded' ? Number(problem.retryAfter ?? NaN) : NaN;
   const wait = Number.isFinite(seconds) ? ` Please try again in ${seconds}s.` : '';
-  return { code: rows[problem.kind].streamCode, message: `${messageOf(problem)}${wait}` };
+  return { code: rowOf(problem).streamCode, message: `${messageOf(problem)}${wait}` };
 }
 
-function statusOf({ kind, status, field }: DialectProblem): number {
-  const said = status ?? 0;
+function rowOf({ kind, status }: DialectProblem): Row {
+  const isRefusal = kind === 'upstream' && status !== null && status >= 400 && status < 500;
+  return isRefusal && status !== 408 && status !== 429 ? refusedByUpstream : rows[kind];
+}
+
+function statusOf(problem: DialectProblem): number {
+  const { kind, field } = problem;
+  const status = problem.status ?? 0;
   if (kind === 'not-found' && field === 'previous_response_id') return 400;
-  // Statuses that the upstream's own clients know how to wait for; its other words are not about this client's request.
-  if (kind === 'overloaded' && (said === 429 || said === 503)) return said;
-  if (kind === 'upstream' && said >= 500 && said < 600) return said;
-  return rows[kind].status;
+  // What its own clients know how to wait for.
+  if (kind === 'overloaded' && (status === 429 || status === 503)) return status;
+  if (kind !== 'upstream') return rows[kind].status;
+  // A key that it refuses is the gateway's, and the client has no other.
+  if (status === 401 || status === 403) return refusedByUpstream.status;
+  if (status === 408) return 504;
+  return status >= 400 && status < 600 ? status : rows.upstream.status;
 }
 
-function codeOf({ kind, field }: DialectProblem): string {
-  return kind === 'not-found' && field === 'previous_response_id'
+function codeOf(problem: DialectProblem): string {
+  return problem.kind === 'not-found' && problem.field === 'previous_response_id'
     ? 'previous_response_not_found'
-    : rows[kind].code;
+    : rowOf(problem).code;
 }
 
 function messageOf({ kind, message, tokens }: DialectProblem): string {
