@@ -41,12 +41,12 @@ function keyOf({ label, entry }: NamedTask): string {
   return entry instanceof RolloutError ? `${label} ${entry.message}` : JSON.stringify(entry);
 }
 
-/** As in `metadata.harbor_task`, a folder that is there, or a whole metadata object. */
+/** As in `metadata.harbor_task`, a folder that is there, or a whole metadata object. Folders of a flag begin where it is written; those of metadata where a row's do. */
 async function referenced(text: string, cwd: string, settings: TrialSettings): Promise<NamedTask> {
   if (text.startsWith('{')) return await named(parsed(text), text.slice(0, 60), settings);
   const folder = path.resolve(cwd, text);
   const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
-  const isPath = isFolder && !/^[./~]/.test(text);
+  const isPath = text.startsWith('.') || (isFolder && !/^[/~]/.test(text));
   return await named({ [settings.taskKey]: isPath ? folder : text }, text, settings);
 }
 

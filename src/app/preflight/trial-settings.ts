@@ -38,17 +38,18 @@ export function trialSettings(config: ServeConfig): TrialSettings | null {
     const { taskKey } = native;
     return {
       ...ofTrials(native),
-      taskOf: async (metadata) => Promise.resolve(readHarborTask(metadata, taskKey)),
+  const { baseDir } = config;
+      taskOf: async (metadata) => Promise.resolve(readHarborTask(metadata, { taskKey, baseDir })),
       ...{ taskKey, needsTests: true },
       ownTasks: native.prewarm.map(({ entry }) => entry),
     };
   }
   if (config.backend.kind !== 'harbor') return null;
-  const harbor = compileHarborOptions(options, config.baseDir);
+  const harbor = compileHarborOptions(options, baseDir);
   const isTemplate = harbor.taskMode === 'template';
   return {
     ...ofTrials(compileNativeOptions(harbor.trialOptions)),
-    taskOf: (metadata) => selectTask(metadata, harbor, config.baseDir),
+    taskOf: (metadata) => selectTask(metadata, harbor, baseDir),
     ...{ taskKey: 'harbor_task', needsTests: false },
     ownTasks: isTemplate ? [taskEntrySchema.parse({ path: harbor.tasksDir })] : [],
   };

@@ -22,6 +22,8 @@ export interface NativeBackendParts {
   readonly limits: { readonly maxConcurrent: number; readonly maxQueueDepth: number };
   /** Trials go to `trials/` in it. */
   readonly dataDir: string;
+  /** Absolute: where relative folders of tasks in metadata begin. */
+  readonly baseDir: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -80,7 +82,7 @@ export class NativeBackend implements ExecutionBackend {
 
   execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution {
     if (this.#trials === null) throw new TypeError('the backend has not been started');
-    const { dataDir, clock, logger, ports } = this.#parts;
+    const { dataDir, baseDir, clock, logger, ports } = this.#parts;
     const execution = new NativeExecution(request, hooks, {
       options: this.#options,
       trials: this.#trials,
@@ -88,6 +90,7 @@ export class NativeBackend implements ExecutionBackend {
       loadSkills: (sources, signal) => ports.loadSkills(sources, signal),
       trialsDir: path.join(dataDir, 'trials'),
       folder: this.#folders.use(request.id),
+      baseDir,
       clock,
       logger,
     });

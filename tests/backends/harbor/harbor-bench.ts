@@ -71,13 +71,12 @@ export async function harborBench({
   const parts = {
     limits: { maxConcurrent: 8, maxQueueDepth: 8 },
     clock: systemClock,
-    ...{ dataDir, logger },
+    ...{ dataDir, baseDir: dataDir, logger },
   };
   const backend = new HarborBackend(
     { tasks_dir: task.dir, environment: provider.kind, sandbox_python: harborPython(), ...options },
     {
       ...parts,
-      baseDir: dataDir,
       ports,
       trialBackend: (given, own) => new NativeBackend(given, { ...parts, ports: own }),
     },

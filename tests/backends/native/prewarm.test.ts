@@ -53,7 +53,7 @@ async function start(
           };
         },
       },
-      ...{ dataDir, clock: systemClock, logger: silentLogger },
+      ...{ dataDir, baseDir: dataDir, clock: systemClock, logger: silentLogger },
       limits: { maxConcurrent: 1, maxQueueDepth: 0 },
     },
   );
