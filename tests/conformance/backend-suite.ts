@@ -3,6 +3,7 @@
  * succeeds, fails, or runs until it is stopped.
  */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type {
   Execution,
@@ -29,6 +30,8 @@ export interface BackendAdapter {
   readonly kind?: string;
   /** Waiting is charged to the agent's time, as the backend's protocol says. */
   readonly chargesQueueTime: boolean;
+  /** A rollout that succeeds brings files. */
+  readonly leavesFiles: boolean;
   open(): Promise<OpenBackend>;
 }
 
@@ -202,6 +205,24 @@ export function backendSuite(adapter: BackendAdapter): void {
       await execution.abort(new Error('too late'));
       assert.equal((await execution.result).status, status);
     });
+
+    for (const isComplete of [true, false])
+      using(
+        isComplete
+          ? 'frees the disk of what the archive has taken'
+          : 'keeps what the archive could not take, until the rollout is forgotten',
+        async (open, hooks) => {
+          const request = requestOf(open, 'succeeds');
+          const execution = open.backend.execute(request, hooks);
+          const { files } = await execution.result;
+          assert.equal(files.length > 0, adapter.leavesFiles);
+          const found = (): Set<boolean> => new Set(files.map((file) => existsSync(file.path)));
+          await execution.release({ isComplete });
+          if (adapter.leavesFiles) assert.deepEqual(found(), new Set([!isComplete]));
+          await open.backend.forget?.([request.id]);
+          assert.equal(found().has(true), false);
+        },
+      );
 
     using('lets no secret into what it tells', async (open, hooks) => {
       for (const kind of ['succeeds', 'fails'] as const) {

@@ -33,6 +33,7 @@ backendSuite({
       backend,
       metadata: (kind) => ({ null: told[kind] }),
       [Symbol.asyncDispose]: () => backend.close(),
+  leavesFiles: false,
     });
   },
 });
@@ -57,7 +58,7 @@ for (const [name, file, runs, memory_mb] of kinds)
       );
       await backend.start(never);
       const acts: Readonly<Record<RolloutKind, string>> = {
-        ...{ succeeds: 'list', fails: 'throws', runs },
+        ...{ succeeds: 'artifacts', fails: 'throws', runs },
       };
       return {
         backend,
@@ -87,6 +88,7 @@ const obedient: AgentResolver = () =>
       await environment.exec({ command: 'mkdir -p /app && echo yes > /app/answer' }, signal);
     },
   }));
+    leavesFiles: true,
 
 backendSuite({
   name: 'native',
@@ -130,5 +132,7 @@ async function withTasks(
       await broken[Symbol.asyncDispose]();
       await waiting[Symbol.asyncDispose]();
     },
+  leavesFiles: true,
   };
 }
+  leavesFiles: true,

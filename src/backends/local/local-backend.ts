@@ -76,7 +76,7 @@ export class LocalBackend implements ExecutionBackend {
     return execution;
   }
 
-  /** Work folders of a server that died. */
+  /** Work folders of a server that died, and those of which the archive could not take everything. */
   async forget(ids: readonly string[]): Promise<void> {
     await this.#folders.forget(ids);
   }

@@ -12,6 +12,7 @@ import type { Sample } from '../../wire/rollout/callback-payloads.ts';
 import type { WaitKind } from '../../wire/rollout/progress.ts';
 import type {
   AbortReceipt,
+  ArchivedFiles,
   Execution,
   ExecutionHooks,
   ExecutionRequest,
@@ -68,13 +69,17 @@ export class LocalExecution implements Execution {
     this.#hooks = hooks;
     this.#parts = parts;
     this.#folder = new WorkFolder(parts.trialsDir, request.id);
+  #released: Promise<void> | null = null;
+  /** By its controller, who has no use for what is there; after any other abort somebody may. */
+  #isCancelled = false;
     this.#redactor = new TrajectoryRedactor(request.secrets);
     this.result = this.#run();
     this.result.catch(() => undefined); // nobody looks at it after an abort
   }
 
-  async release(): Promise<void> {
-    await this.#folder.remove().finally(() => this.#parts.folder.leave());
+  release(archived: ArchivedFiles = { isComplete: true }): Promise<void> {
+    this.#released ??= this.#releaseNow(archived);
+    return this.#released;
   }
 
   abort(reason: Error): Promise<AbortReceipt> {
@@ -84,10 +89,24 @@ export class LocalExecution implements Execution {
 
   async #abortNow(reason: Error): Promise<AbortReceipt> {
     const stage = this.#stage;
+    if (isRolloutError(reason, 'CANCELLED')) this.#isCancelled = true;
     this.#aborted.abort(reason);
     using limit = new LinkedAbort([], { ms: abortLimitMs, reason: () => new Error('still alive') });
     const isGone = await raceAbort(this.result, limit.signal).then(
       () => true,
+  async #releaseNow({ isComplete }: ArchivedFiles): Promise<void> {
+    const { logger, folder } = this.#parts;
+    try {
+      const mayStay = !isComplete && !this.#isCancelled;
+      if (mayStay && (await this.#folder.files(this.#printed)).length > 0) {
+        const fields = { rollout: this.#request.id, folder: this.#folder.path };
+        logger.log('warn', 'not everything of a rollout was archived: its folder stays', fields);
+      } else await this.#folder.remove();
+    } finally {
+      await folder.leave();
+    }
+  }
+
       () => !limit.signal.aborted,
     );
     const { noun } = this.#parts.pool;
