@@ -117,6 +117,7 @@ export const errorRegistry = {
   STORE_FAILED: row(503, 'infrastructure', false, 'OSError', 'The store of rollouts cannot be read or written.'),
   STORE_LOCKED: row(409, 'infrastructure', false, 'BlockingIOError', 'Another process uses this data folder.'),
   STORE_UNSUPPORTED: row(501, 'input', false, 'NotImplementedError', 'This store cannot do what was asked of it.'),
+  STORE_DAMAGED: row(503, 'infrastructure', false, 'OSError', 'The store of rollouts is damaged, or cannot be read any more.'),
   STORE_TOO_NEW: row(409, 'infrastructure', false, 'ValueError', 'The data folder was written by a newer version of Slipway.'),
   ROUTE_KEY_INVALID: row(401, 'input', false, 'AuthenticationError', 'A model call carries no key of a rollout that is running.'),
   QUEUE_FULL: row(429, 'infrastructure', true, 'RateLimitError', 'All running and waiting places of the server are taken.'),

@@ -150,7 +150,7 @@ describe('preflight of a store', { timeout: 120_000 }, () => {
       [
         'broken',
         async (dir) => writeFile(storeFile(dir), 'x'.repeat(8_192)),
-        { status: 'failed', code: 'STORE_FAILED' },
+        { status: 'failed', code: 'STORE_DAMAGED' },
       ],
     ];
     for (const [name, make, expected] of rows) {
