@@ -15,7 +15,7 @@ import { NativeExecution } from './native-execution.ts';
 import { compileNativeOptions, type NativeOptions } from './native-options.ts';
 import type { NativePorts, NativeTrials } from './native-ports.ts';
 import { trialName } from './native-trial-config.ts';
-import { prewarm } from './prewarm.ts';
+import { prewarm, removeEarlierPrewarms } from './prewarm.ts';
 
 export interface NativeBackendParts {
   readonly ports: NativePorts;
@@ -75,8 +75,9 @@ export class NativeBackend implements ExecutionBackend {
     this.#trials = trials;
     if (binding.callsFromSandbox && !trials.hasHostEndpoint)
       throw noHostEndpoint(binding.name, environment.type ?? '');
-    if (tasks.length === 0) return;
     const trialsDir = path.join(dataDir, 'trials');
+    await removeEarlierPrewarms(trialsDir, logger);
+    if (tasks.length === 0) return;
     await prewarm({ options: this.#options, trials, ports, trialsDir, logger }, signal);
   }
 
@@ -89,8 +90,8 @@ export class NativeBackend implements ExecutionBackend {
       findTask: (entry, signal) => ports.findTask(entry, signal),
       loadSkills: (sources, signal) => ports.loadSkills(sources, signal),
       trialsDir: path.join(dataDir, 'trials'),
-      folder: this.#folders.use(request.id),
       baseDir,
+      folder: this.#folders.use(request.id),
       clock,
       logger,
     });
