@@ -36,13 +36,15 @@ export function sharesOf(counts: Readonly<Record<string, number>>): ReadonlyMap<
 
 function judgeClients(evidence: FloodEvidence): readonly string[] {
   const { clients, accepted, options, lost, badProbes } = evidence;
+  const impatient = options.submissions - (options.patient ?? options.submissions);
   return [
     ...(clients.isDone ? [] : ['the clients did not come to an end']),
     ...clients.errors.slice(0, 3),
     ...clients.otherStatuses.slice(0, 3).map((status) => `a submission was answered ${status}`),
-    ...(accepted === options.submissions
+    ...(accepted + clients.wentAway === options.submissions
       ? []
-      : [`${accepted} of ${options.submissions} clients were accepted`]),
+      : [`${accepted} of ${options.submissions} clients were accepted, ${clients.wentAway} left`]),
+    ...(clients.wentAway <= impatient ? [] : ['clients left that would have waited']),
     ...(lost.length === 0 ? [] : [`${lost.length} rollouts have no end, ${lost[0]} for one`]),
     ...(clients.refusedMs.length > 0 ? [] : ['nobody was refused: it was no flood']),
     ...badProbes.slice(0, 3),
