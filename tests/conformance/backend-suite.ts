@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type {
   Execution,
   ExecutionBackend,
@@ -198,6 +199,15 @@ export function backendSuite(adapter: BackendAdapter): void {
         await execution.release();
       },
     );
+
+    using('is over when it has been released after an abort', async (open, hooks) => {
+      const execution = open.backend.execute(requestOf(open, 'runs'), hooks);
+      await until('the agent has begun', () => hooks.told.includes('begins'));
+      await execution.abort(new Error('enough'));
+      await execution.release();
+      const isOver = settled(execution).then(() => true);
+      assert.equal(await Promise.race([isOver, nextTurn(false)]), true);
+    });
 
     using('may be aborted after its end, which changes nothing', async (open, hooks) => {
       const execution = open.backend.execute(requestOf(open, 'succeeds'), hooks);

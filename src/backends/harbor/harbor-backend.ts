@@ -90,7 +90,11 @@ export class HarborBackend implements ExecutionBackend {
     return {
       result,
       abort: (reason) => trial.abort(reason),
-      release: (archived?: ArchivedFiles) => rollout.release(trial, archived),
+      release: async (archived?: ArchivedFiles) => {
+        await rollout.release(trial, archived);
+        // What was staged goes after the trial: an abort does not wait for it.
+        await result.catch(() => undefined);
+      },
     };
   }
 
