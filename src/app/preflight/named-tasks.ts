@@ -31,6 +31,9 @@ export async function namedTasks(
   const found = [
     ...(await Promise.all(references.map((text) => referenced(text, cwd, settings)))),
     ...(await Promise.all(rows.map((row, index) => named(row, `row ${index}`, settings)))),
+    ...(await Promise.all(
+      settings.ownRows.map(({ label, metadata }) => named(metadata, label, settings)),
+    )),
     ...settings.ownTasks.map((entry) => ({ label: labelOf(entry), entry, warnings: [] })),
   ];
   // Rows that name no task are told one by one; a task that many rows name is looked at once.

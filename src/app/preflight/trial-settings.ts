@@ -20,6 +20,11 @@ export interface TrialSettings {
   readonly taskKey: string;
   /** Tasks that the configuration itself names. */
   readonly ownTasks: readonly TaskEntry[];
+  /** The same, as metadata of rows. */
+  readonly ownRows: readonly {
+    readonly label: string;
+    readonly metadata: Readonly<Record<string, unknown>>;
+  }[];
   /** A task without tests is an error. */
   readonly needsTests: boolean;
   /** Model calls come from inside the sandbox, which has to reach the gateway. */
@@ -33,15 +38,16 @@ const defaultModel = 'osmosis-rollout';
 /** null = the backend runs no sandboxes. CONFIG_INVALID. */
 export function trialSettings(config: ServeConfig): TrialSettings | null {
   const options = optionsOf(config);
+  const { baseDir } = config;
   if (config.backend.kind === 'native') {
     const native = compileNativeOptions(options);
     const { taskKey } = native;
     return {
       ...ofTrials(native),
-  const { baseDir } = config;
       taskOf: async (metadata) => Promise.resolve(readHarborTask(metadata, { taskKey, baseDir })),
       ...{ taskKey, needsTests: true },
       ownTasks: native.prewarm.map(({ entry }) => entry),
+      ownRows: [],
     };
   }
   if (config.backend.kind !== 'harbor') return null;
@@ -52,6 +58,7 @@ export function trialSettings(config: ServeConfig): TrialSettings | null {
     taskOf: (metadata) => selectTask(metadata, harbor, baseDir),
     ...{ taskKey: 'harbor_task', needsTests: false },
     ownTasks: isTemplate ? [taskEntrySchema.parse({ path: harbor.tasksDir })] : [],
+    ownRows: harbor.prewarm,
   };
 }
 

@@ -42,6 +42,12 @@ import { WorkFolder } from './work-folder.ts';
 
 const abortLimitMs = 1_800;
 const maxPrintedLength = 256 * 1024;
+/** What a worker that cannot be made ready is refused with. */
+const notReady: ReadonlySet<string> = new Set([
+  'WORKFLOW_INVALID',
+  'WORKFLOW_PACKAGE_MISSING',
+  'RUNNER_FAILED',
+]);
 
 export interface LocalExecutionParts extends Pick<LocalBackendParts, 'clock' | 'logger'> {
   readonly trialsDir: string;
@@ -63,15 +69,15 @@ export class LocalExecution implements Execution {
   #stage = 'queued';
   #printed = '';
   #receipt: Promise<AbortReceipt> | null = null;
+  #released: Promise<void> | null = null;
+  /** By its controller, who has no use for what is there; after any other abort somebody may. */
+  #isCancelled = false;
 
   constructor(request: ExecutionRequest, hooks: ExecutionHooks, parts: LocalExecutionParts) {
     this.#request = request;
     this.#hooks = hooks;
     this.#parts = parts;
     this.#folder = new WorkFolder(parts.trialsDir, request.id);
-  #released: Promise<void> | null = null;
-  /** By its controller, who has no use for what is there; after any other abort somebody may. */
-  #isCancelled = false;
     this.#redactor = new TrajectoryRedactor(request.secrets);
     this.result = this.#run();
     this.result.catch(() => undefined); // nobody looks at it after an abort
@@ -83,17 +89,11 @@ export class LocalExecution implements Execution {
   }
 
   abort(reason: Error): Promise<AbortReceipt> {
+    if (isRolloutError(reason, 'CANCELLED')) this.#isCancelled = true;
     this.#receipt ??= this.#abortNow(reason);
     return this.#receipt;
   }
 
-  async #abortNow(reason: Error): Promise<AbortReceipt> {
-    const stage = this.#stage;
-    if (isRolloutError(reason, 'CANCELLED')) this.#isCancelled = true;
-    this.#aborted.abort(reason);
-    using limit = new LinkedAbort([], { ms: abortLimitMs, reason: () => new Error('still alive') });
-    const isGone = await raceAbort(this.result, limit.signal).then(
-      () => true,
   async #releaseNow({ isComplete }: ArchivedFiles): Promise<void> {
     const { logger, folder } = this.#parts;
     try {
@@ -107,6 +107,12 @@ export class LocalExecution implements Execution {
     }
   }
 
+  async #abortNow(reason: Error): Promise<AbortReceipt> {
+    const stage = this.#stage;
+    this.#aborted.abort(reason);
+    using limit = new LinkedAbort([], { ms: abortLimitMs, reason: () => new Error('still alive') });
+    const isGone = await raceAbort(this.result, limit.signal).then(
+      () => true,
       () => !limit.signal.aborted,
     );
     const { noun } = this.#parts.pool;
@@ -135,7 +141,7 @@ export class LocalExecution implements Execution {
       return await this.#result(ending);
     } catch (error) {
       this.#aborted.signal.throwIfAborted();
-      if (isRolloutError(error, 'WORKFLOW_INVALID') || isRolloutError(error, 'RUNNER_FAILED')) {
+      if (isRolloutError(error) && notReady.has(error.code)) {
         const { message, code } = error;
         const lost = workerLost('workflow', { message, isForeign: code === 'RUNNER_FAILED' });
         return await this.#result(failed(lost, null));

@@ -111,7 +111,12 @@ describe('preflight of tasks', { timeout: 180_000 }, () => {
     await folder.write('template/instruction.md', 'Do it.\n');
     const harbor = ['--backend', 'harbor', '--backend-harbor-tasks-dir', 'template'];
     const flags = [...harbor, '--backend-harbor-agent', 'mine:Work', '--only', 'grader,tasks'];
-    const { one } = await folder.run(flags, { variables });
+    const { one } = await folder.run([...flags.slice(0, -1), 'grader,workflow'], { variables });
+    const { status, code, field, subject } = one('workflow');
+    assert.deepEqual(
+      [status, code, field, subject],
+      ['failed', 'WORKFLOW_INVALID', 'backend.harbor.sandbox_python', one('sandbox').subject],
+    );
     assert.deepEqual(
       [one('tasks').status, one('tasks').subject],
       ['ok', path.join(folder.root, 'template')],
