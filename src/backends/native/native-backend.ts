@@ -65,13 +65,17 @@ export class NativeBackend implements ExecutionBackend {
 
   /**
    * Opens the environment, then prepares the tasks of `prewarm`. ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED; CAPABILITY_UNSUPPORTED
-   * for an agent whose calls could not leave the sandbox; PREWARM_FAILED.
+   * for an agent whose calls could not leave the sandbox; AGENT_UNKNOWN; PREWARM_FAILED.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const { environment, allowUnsandboxed, binding, prewarm: tasks } = this.#options;
+    const { agent, environment, allowUnsandboxed, binding, prewarm: tasks } = this.#options;
     const { ports, logger, dataDir } = this.#parts;
     if (binding.note !== null) logger.log('warn', binding.note, { binding: binding.name });
-    const trials = await ports.openTrials({ environment, allowUnsandboxed }, signal);
+    const name = agent.name ?? agent.import_path;
+    const trials = await ports.openTrials(
+      { environment, allowUnsandboxed, ...(name !== null && { agent: name }) },
+      signal,
+    );
     this.#trials = trials;
     if (binding.callsFromSandbox && !trials.hasHostEndpoint)
       throw noHostEndpoint(binding.name, environment.type ?? '');
