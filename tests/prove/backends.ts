@@ -22,7 +22,7 @@ let isWrong = sections.length === 0;
 for (const section of sections) {
   const report = await section.run(count).catch((error: unknown) => ({
     ...{ rollouts: count, right: 0, failing: 0, typed: 0 },
-    problems: [String(error)],
+    problems: [String(error).slice(0, 600)],
   }));
   rows.push(rowOf(section, report));
   console.log(rows.at(-1)?.join(' | '));
