@@ -11,7 +11,7 @@ interface Request {
 const busyTurns = 3;
 
 /** So many rollouts for one that also takes all the processor time that it can get: more would be a test of the machine. */
-const quietOnes = 4;
+const quietOnes = 8;
 
 /** Deaf to signals; double-forked in a session of its own without environment; holding the terminal; a server; making children all the time; busy. */
 function hostile(marker: string): readonly string[] {
