@@ -12,7 +12,7 @@ import { journalOf } from '../support/journal-names.ts';
 import { seededRandom } from '../support/random.ts';
 import { startServeProcess, type ServeProcess } from '../support/serve-process.ts';
 import { bundledTasksDir, repositoryDir } from '../support/slipway-cli.ts';
-import { untilAbsent } from './killed-runs.ts';
+import { anyPresent, untilAbsent } from './killed-runs.ts';
 import { LiveLoad, type PlannedWork } from './live-load.ts';
 import { judgeRollout } from './rollout-evidence.ts';
 import { addGarbage, addHalfRecord } from './store-garbage.ts';
@@ -214,7 +214,7 @@ async function whileCreating(stateDir: string, pid: number, act: () => void): Pr
   act();
 }
 
-/** Until nothing of the sandboxes is there and the journal of the dead server says so; Infinity = never. */
+/** Until the journal of the dead server says that nothing of the sandboxes is there, and it is so; Infinity = never. */
 async function untilClean(
   pid: number,
   found: {
@@ -225,12 +225,15 @@ async function untilClean(
   },
 ): Promise<number> {
   const { open, root, startedAt, limitMs } = found;
-  const absentMs = await untilAbsent(open, root, { since: startedAt, limitMs });
   for (;;) {
     const sinceMs = performance.now() - startedAt;
-    if (journalOf(root, pid).open.length === 0) return Math.max(absentMs, sinceMs);
     if (sinceMs > limitMs) return Number.POSITIVE_INFINITY;
-    await delay(20);
+    if (journalOf(root, pid).open.length > 0) {
+      await delay(20);
+      continue;
+    }
+    if (!(await anyPresent(open, root))) return sinceMs;
+    return await untilAbsent(open, root, { since: startedAt, limitMs });
   }
 }
 
