@@ -12,7 +12,7 @@ import { spellingsOf } from '../trajectory/secret-spellings.ts';
 import { documentText } from './document-text.ts';
 import { folderName, idOfFolder } from './folder-name.ts';
 import { keepTree, type KeepProblem } from './keep-tree.ts';
-import { describeFile, filesBelow, locateBelow } from './kept-files.ts';
+import { FileDigests, filesBelow, locateBelow } from './kept-files.ts';
 import { syncFolder } from '../store/sync-folder.ts';
 import type { ArchivedFile, ArchivedRollout, RolloutArchive } from './rollout-archive.ts';
 
@@ -43,6 +43,7 @@ export class FileRolloutArchive implements RolloutArchive {
   /** Per folder the end of the line of those who write in it. */
   readonly #writers = new Map<string, Promise<unknown>>();
   readonly #sizes = new Map<string, FolderSize>();
+  readonly #digests = new FileDigests();
   /** Leftovers of a server that died are removed once. */
   #swept: Promise<void> | null = null;
 
@@ -126,7 +127,7 @@ export class FileRolloutArchive implements RolloutArchive {
     const dir = this.#folder(rolloutId);
     const described: ArchivedFile[] = [];
     for (const file of await filesBelow(dir)) {
-      const one = await describeFile(dir, file);
+      const one = await this.#digests.describe(dir, file);
       if (one !== null) described.push(one);
     }
     return described;
