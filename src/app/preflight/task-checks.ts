@@ -1,4 +1,6 @@
 /** Task by task: it is found and valid; its images build, its sandboxes start and are gone again; from inside the gateway is reached. */
+import { randomUUID } from 'node:crypto';
+import path from 'node:path';
 import { dumpTaskEntry } from '../../wire/harbor/dump.ts';
 import { compileJobConfig } from '../../config/job-request.ts';
 import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
@@ -146,9 +148,12 @@ class TaskChecks {
     signal: AbortSignal,
   ): Promise<{ readonly inputs: TaskInputs; readonly warnings: readonly string[] }> {
     if (entry instanceof RolloutError) throw entry;
+    const { settings, scratchDir } = this.#parts;
+    const dir = path.join(scratchDir, 'tasks', randomUUID());
+    const whole = (await settings.complete?.(entry, { dir, signal })) ?? entry;
     const config = compileJobConfig({
-      tasks: [dumpTaskEntry(entry)],
-      verifier: { disable: !this.#parts.settings.needsTests },
+      tasks: [dumpTaskEntry(whole)],
+      verifier: { disable: !settings.needsTests },
     });
     const found = await this.#parts.ports.taskSource.tasks(config, signal);
     const [task] = found.tasks;

@@ -108,7 +108,6 @@ describe('preflight of tasks', { timeout: 180_000 }, () => {
       'template/task.toml',
       '[environment]\ndocker_image = "debian:bookworm-slim"\n',
     );
-    await folder.write('template/instruction.md', 'Do it.\n');
     const harbor = ['--backend', 'harbor', '--backend-harbor-tasks-dir', 'template'];
     const flags = [...harbor, '--backend-harbor-agent', 'mine:Work', '--only', 'grader,tasks'];
     const { one } = await folder.run([...flags.slice(0, -1), 'grader,workflow'], { variables });

@@ -4,7 +4,6 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import type { WorkflowProbe as Probe } from '../../../src/app/preflight/workflow-probe.ts';
 import { WorkflowProbe } from '../../../src/app/preflight/workflow-probe.ts';
 import type { Verdict } from '../../../src/app/preflight/verdict.ts';
 import { composeApp } from '../../../src/app/compose.ts';
@@ -48,7 +47,7 @@ async function looked(
   writeWheels(path.join(folder.dir, 'wheels'), [{ name: 'kept', version: '1' }]);
   const ports = await composeApp({ ...process.env, SLIPWAY_STATE_DIR: folder.dir }, folder.dir);
   const config = await readServeConfig({ '--config': 'slipway.json' }, ports.machine);
-  const probe: Probe | null = await WorkflowProbe.open(config, { ports, scratchDir: folder.dir });
+  const probe = await WorkflowProbe.open(config, { ports, scratchDir: folder.dir });
   assert.ok(probe !== null);
   const sandbox = folderAsSandbox(path.join(folder.dir, 'sandbox'));
   return await probe.ask(sandbox, never).catch((error: unknown) => {

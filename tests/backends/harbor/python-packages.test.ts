@@ -73,36 +73,38 @@ describe('packages for the Python of a sandbox', () => {
     assert.deepEqual(await readdir(path.dirname(dir)), []);
   });
 
-  it('that cannot be installed are refused with the last words of pip, which is not asked again at once', async () => {
+  it('that cannot be installed are refused with the last words of pip, and leave nothing', async () => {
     await using folder = await taskFolder({
       'requirements.txt': '--no-index\nno-such-package-at-all\n',
     });
+    const packages = packagesOf(folder);
+    await packages.open();
+    await assert.rejects(packages.install(old, never), (error) => {
+      assert.ok(isRolloutError(error, 'REQUIREMENTS_FAILED'));
+      assert.match(
+        error.message,
+        /for Python 3\.7\.9 cannot be installed: ERROR: .*no-such-package-at-all/,
+      );
+      assert.match(error.detail ?? '', /no-such-package-at-all/);
+      assert.equal(error.field, 'backend.harbor.requirements');
+      return true;
+    });
+    assert.deepEqual(await readdir(path.join(folder.dir, 'data', 'packages')), []);
+  });
+
+  it('that could not be installed are not tried again at once, but after a minute', async () => {
+    await using folder = await taskFolder({ 'requirements.txt': 'one\n' });
     const clock = new ManualClock();
-    const packages = packagesOf(folder, { clock });
+    const packages = packagesOf(folder, { python: '/nowhere/python3', clock });
     await packages.open();
     const failure = async (): Promise<unknown> =>
       await packages.install(old, never).catch((error: unknown) => error);
     const first = await failure();
     assert.ok(isRolloutError(first, 'REQUIREMENTS_FAILED'));
-    assert.match(
-      first.message,
-      /for Python 3\.7\.9 cannot be installed: ERROR: .*no-such-package-at-all/,
-    );
-    assert.match(first.detail ?? '', /no-such-package-at-all/);
-    assert.equal(first.field, 'backend.harbor.requirements');
+    assert.match(first.message, /\/nowhere\/python3 cannot be started/);
     assert.equal(await failure(), first);
     clock.advance(60_000);
     assert.notEqual(await failure(), first);
-    assert.deepEqual(await readdir(path.join(folder.dir, 'data', 'packages')), []);
-  });
-
-  it('need a Python that can be started', async () => {
-    await using folder = await taskFolder({ 'requirements.txt': 'one\n' });
-    const packages = packagesOf(folder, { python: '/nowhere/python3' });
-    await packages.open();
-    await assert.rejects(packages.install(old, never), {
-      ...{ code: 'REQUIREMENTS_FAILED', message: /\/nowhere\/python3 cannot be started/ },
-    });
   });
 
   it('are others when a file changes that their requirements name', async () => {
