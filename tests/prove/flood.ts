@@ -1,7 +1,7 @@
 /**
  * Must show: a flood of submissions over HTTP on each backend. Caps are never exceeded, the capacity is the counter at every one of 1,000 reads, refusals
  * and control calls are fast throughout, clients that obey all come to their end, tenants share by weight. Then the cap that follows the engine.
- * Where rollouts have sandboxes 32 run and 32 wait (`LIVE=N`), and all but 450 of the clients go away when they are refused.
+ * Where rollouts have sandboxes 32 run and 32 wait (`LIVE=N`), and all but 450 of the clients (`PATIENT=N`) go away when they are refused.
  * `BACKENDS=null,local,native,harbor,controls,kv` and `SUBMISSIONS=N` choose; times are judged on a machine that does nothing else (`TIMES=0` does not judge them).
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,6 +17,7 @@ const workflow = path.join(import.meta.dirname, '../chaos/flood/quick-workflow.t
 const times = process.env['TIMES'] === '0' ? null : { refusal: 50, control: 100 };
 const wanted = (process.env['BACKENDS'] ?? 'null,local,native,harbor,controls,kv').split(',');
 const submissions = Number(process.env['SUBMISSIONS'] ?? '5000');
+const patient = Number(process.env['PATIENT'] ?? '450');
 const live = Number(process.env['LIVE'] ?? '32');
 const limits: FloodLimits = { startTolerance: 0.1, endTolerance: 0.1, times };
 
@@ -28,7 +29,7 @@ const common: Omit<FloodOptions, 'backendFlags' | 'metadata'> = {
 /** A sandbox and what happens in it cost a part of a second of processor time: so many clients come back, and the others are only a flood. */
 const withSandboxes = {
   ...{ maxConcurrent: live, maxQueueDepth: live, warmUps: live, cancelEvery: 25 },
-  ...{ patient: Math.min(450, submissions), limitMs: 45 * 60_000 },
+  ...{ patient: Math.min(patient, submissions), limitMs: 45 * 60_000 },
 };
 const harborTask = await mkdtemp(path.join(os.tmpdir(), 'flood-task-'));
 
@@ -84,15 +85,15 @@ for (const [name, options] of Object.entries(floods)) {
     problems.push(`${name} cannot be shown here: ${reason}`);
     continue;
   }
-  const { patient = options.submissions } = options;
+  const comeBack = options.patient ?? options.submissions;
   say(
-    `${name}: ${options.submissions} clients in 10 s of which ${patient} come back, ${options.maxConcurrent} run, ${options.maxQueueDepth} wait`,
+    `${name}: ${options.submissions} clients in 10 s of which ${comeBack} come back, ${options.maxConcurrent} run, ${options.maxQueueDepth} wait`,
   );
   if (name === 'harbor') await writeTrialTask(harborTask, { ...quickTask, backend: name });
   const evidence = await runFlood(options);
   figures(evidence);
   // Some hundred ends are not as even as some thousand.
-  const tolerance = patient < submissions ? 0.15 : 0.1;
+  const tolerance = comeBack < submissions ? 0.15 : 0.1;
   const own = { ...limits, startTolerance: tolerance, endTolerance: tolerance };
   const found = judgeFlood(evidence, own);
   for (const problem of found) say(`  PROBLEM ${problem}`);
