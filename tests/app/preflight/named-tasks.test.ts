@@ -15,16 +15,16 @@ describe('where the folders of tasks begin that preflight looks at', () => {
   for (const [kind, backend] of Object.entries(backends))
     for (const file of ['/etc/slipway/slipway.toml', null])
       it(`with ${kind} ${file === null ? 'without' : 'and'} a file`, async () => {
-        const machine = readMachine({ HOME: '/root' }, '/work');
+        const machine = readMachine({ HOME: '/root' }, '/here');
         const config = compileServeConfig({ flags: {}, document: { backend }, file }, machine);
         const settings = trialSettings(config);
         assert.ok(settings !== null);
         const references = ['./flag', '../flag', '/flag', '{"harbor_task":"./row"}'];
-        const named = await namedTasks({ references, datasetFile: null, cwd: '/work' }, settings);
+        const named = await namedTasks({ references, datasetFile: null, cwd: '/here' }, settings);
         const paths = named.map(({ entry }) =>
           entry instanceof RolloutError ? entry.code : entry.path,
         );
-        const base = file === null ? '/work' : '/etc/slipway';
-        assert.deepEqual(paths, ['/work/flag', '/flag', `${base}/row`, `${base}/own`]);
+        const base = file === null ? '/here' : '/etc/slipway';
+        assert.deepEqual(paths, ['/here/flag', '/flag', `${base}/row`, `${base}/own`]);
       });
 });
