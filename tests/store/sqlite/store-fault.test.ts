@@ -88,11 +88,14 @@ describe('a store whose file is damaged', () => {
       onLost: (reason) => void lost.push(reason),
     });
     const isDamage = (error: unknown): boolean => isRolloutError(error, 'STORE_DAMAGED');
-    await assert.rejects(store.rollout('r-5'), isDamage);
-    await until('it is lost', () => lost.length > 0);
-    assert.ok(isDamage(lost[0]));
-    await assert.rejects(store.accept(rollout('later')), isDamage);
-    await store.close();
+    try {
+      await assert.rejects(store.rollout('r-5'), isDamage);
+      await until('it is lost', () => lost.length > 0);
+      assert.ok(isDamage(lost[0]));
+      await assert.rejects(store.accept(rollout('later')), isDamage);
+    } finally {
+      await store.close();
+    }
     assert.equal(lost.length, 1);
     // The folder is free again.
     await (await openStore(folder.path)).close();
