@@ -80,6 +80,7 @@ class TaskChecks {
   #gateway: Verdict | null = null;
   /** null = the backend loads nothing of the user in a sandbox. */
   #workflow: WorkflowProbe | null = null;
+  #hasLookedAtWorkflow = false;
 
   constructor(
     parts: Omit<TaskCheckOptions, 'settings'> & {
@@ -209,6 +210,8 @@ class TaskChecks {
         work: (signal) => this.#tryOne(sandboxes, { task, inputs, notes }, signal),
       });
     });
+    if (this.#workflow !== null && !this.#hasLookedAtWorkflow)
+      run.skip('workflow', 'no sandbox came up to load it in');
     if (wants('gateway'))
       run.note('gateway', null, this.#gateway ?? skipped('no sandbox came up to ask from'));
   }
@@ -259,6 +262,7 @@ class TaskChecks {
     if (this.#workflow === null) return;
     const verdict = await this.#workflow.ask(environment, signal).catch(refused);
     signal.throwIfAborted();
+    this.#hasLookedAtWorkflow = true;
     this.#parts.run.note('workflow', label, verdict);
   }
 
