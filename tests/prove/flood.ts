@@ -94,8 +94,11 @@ for (const [name, options] of Object.entries(floods)) {
   figures(evidence);
   // Some hundred ends are not as even as some thousand.
   const tolerance = comeBack < submissions ? 0.15 : 0.1;
-  const own = { ...limits, startTolerance: tolerance, endTolerance: tolerance };
-  const found = judgeFlood(evidence, own);
+  // The first places go to whoever comes, and are most of the ends where few come back.
+  const hasManyEnds = comeBack >= 3 * (options.maxConcurrent + options.maxQueueDepth);
+  const endTolerance = hasManyEnds ? tolerance : null;
+  if (!hasManyEnds) say('  too few come back: the shares of ends are not judged');
+  const found = judgeFlood(evidence, { ...limits, startTolerance: tolerance, endTolerance });
   for (const problem of found) say(`  PROBLEM ${problem}`);
   problems.push(...found.map((problem) => `${name}: ${problem}`));
 }
