@@ -4,7 +4,9 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { startEngineProcess } from '../support/engine-process.ts';
+import type { ChatMessage } from '../../src/engines/chat-message.ts';
+import { loadPolicy } from '../../src/engines/mock/policy.ts';
+import { ChatUpstream } from '../fakes/chat-upstream.ts';
 import { slipwayInProcess } from '../support/in-process-cli.ts';
 import { providePythonImage, whyNoPythonImage } from '../support/python-image.ts';
 import { repositoryDir } from '../support/slipway-cli.ts';
@@ -29,7 +31,16 @@ test(
     try {
       const dir = path.join(root, example);
       await cp(path.join(repositoryDir, example), dir, { recursive: true });
-      await using engine = await startEngineProcess(['--policy', path.join(dir, 'policy.js')]);
+      const policy = await loadPolicy(path.join(dir, 'policy.js'));
+      await using engine = await ChatUpstream.start(async (response, { body }) => {
+        // Whether it is there is asked first.
+        if (body.length === 0) return void response.end('{}');
+        const { messages } = JSON.parse(body.toString()) as { readonly messages: ChatMessage[] };
+        const asked = { messages, tools: [], turn: 0, model: 'mock', seed: 0, random: () => 0.5 };
+        const { content } = await policy(asked);
+        response.setHeader('content-type', 'application/json');
+        response.end(JSON.stringify({ choices: [{ message: { role: 'assistant', content } }] }));
+      });
       await replaceIn(path.join(dir, 'eval.toml'), { 'http://127.0.0.1:30000': engine.url });
       await replaceIn(path.join(dir, 'task/task.toml'), { 'python:3.12-slim-bookworm': image });
       const readme = await readFile(path.join(dir, 'README.md'), 'utf8');
