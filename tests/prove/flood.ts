@@ -94,11 +94,12 @@ for (const [name, options] of Object.entries(floods)) {
   figures(evidence);
   // Some hundred ends are not as even as some thousand.
   const tolerance = comeBack < submissions ? 0.15 : 0.1;
-  // The first places go to whoever comes, and are most of the ends where few come back.
-  const hasManyEnds = comeBack >= 3 * (options.maxConcurrent + options.maxQueueDepth);
-  const endTolerance = hasManyEnds ? tolerance : null;
-  if (!hasManyEnds) say('  too few come back: the shares of ends are not judged');
-  const found = judgeFlood(evidence, { ...limits, startTolerance: tolerance, endTolerance });
+  // The first places go to whoever comes, and are most of them where few come back.
+  const isJudged = comeBack >= 3 * (options.maxConcurrent + options.maxQueueDepth);
+  if (!isJudged) say('  too few come back: the shares are not judged');
+  const shares = isJudged ? tolerance : null;
+  const own = { ...limits, startTolerance: shares, endTolerance: shares };
+  const found = judgeFlood(evidence, own);
   for (const problem of found) say(`  PROBLEM ${problem}`);
   problems.push(...found.map((problem) => `${name}: ${problem}`));
 }

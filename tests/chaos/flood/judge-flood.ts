@@ -1,8 +1,8 @@
 import { tenantWeights, type FloodEvidence } from './flood.ts';
 
 export interface FloodLimits {
-  /** How far a share of the starts may be from its weight, as a part of it, while all tenants had some waiting inside. */
-  readonly startTolerance: number;
+  /** How far a share of the starts may be from its weight, as a part of it, while all tenants had some waiting inside. null = not judged. */
+  readonly startTolerance: number | null;
   /** The same of the ends while all had clients outside: it needs clients that are back before the queue is empty. null = not judged. */
   readonly endTolerance: number | null;
   /** Milliseconds at the 99th percentile; null = times are not judged. */
@@ -15,7 +15,9 @@ export function judgeFlood(evidence: FloodEvidence, limits: FloodLimits): readon
     ...judgeClients(evidence),
     ...judgeCapacities(evidence),
     ...judgeServer(evidence),
-    ...judgeShares('starts', evidence.server?.contestedStarts ?? {}, limits.startTolerance),
+    ...(limits.startTolerance === null
+      ? []
+      : judgeShares('starts', evidence.server?.contestedStarts ?? {}, limits.startTolerance)),
     ...(limits.endTolerance === null
       ? []
       : judgeShares('ends', evidence.contestedEnds, limits.endTolerance)),
