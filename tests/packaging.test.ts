@@ -68,7 +68,7 @@ describe('the npm package', { timeout: 300_000 }, () => {
       'assets/vocabulary/tokenizer.json',
       'examples/policies/terminus-quickstart.js',
       'examples/controller.js',
-      'python/slipway_runner/__main__.py',
+      'python/slipway_runner/start.py',
       'README.md',
       'LICENSE',
     ]) {

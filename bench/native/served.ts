@@ -1,4 +1,7 @@
-/** Trials as rollouts: posted to a server of their own, over when the last callback of a grader has come. */
+/**
+ * Trials as rollouts: posted to a server of their own, over when the last callback of a grader has come. What comes before the first trial of a job is
+ * not part of its time, and so the server's start is none of this; nor does the controller count, whose code has run before.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,6 +19,8 @@ export async function servedSeconds(batch: Batch, dataDir: string): Promise<numb
     ...['--backend-native-environment', 'local'],
   ]);
   await using receiver = await GradeReceiver.listen();
+  await receiver.warmUp(count);
+  await server.idle();
   const begin = performance.now();
   const submit = async (id: string): Promise<void> => {
     const answer = await fetch(`${server.url}/rollout`, {
@@ -31,7 +36,8 @@ export async function servedSeconds(batch: Batch, dataDir: string): Promise<numb
         metadata: { harbor_task: taskDir, harbor_model: 'openai/bench' },
       }),
     });
-    if (answer.status !== 202) throw new Error(`${id}: ${answer.status} ${await answer.text()}`);
+    const text = await answer.text();
+    if (answer.status !== 202) throw new Error(`${id}: ${answer.status} ${text}`);
   };
   const ids = Array.from({ length: count }, (_, index) => `r-${path.basename(dataDir)}-${index}`);
   const graded = receiver.all(count);
@@ -61,6 +67,16 @@ class GradeReceiver implements AsyncDisposable {
   async all(count: number): Promise<void> {
     this.#missing = count;
     await this.#all.promise;
+  }
+
+  /** Takes as many requests as there will be rollouts. */
+  async warmUp(count: number): Promise<void> {
+    const body = JSON.stringify({ sample: { reward: 1 } });
+    const post = async (): Promise<void> => {
+      const answer = await fetch(`${this.url}/warm-up`, { method: 'POST', body });
+      await answer.text();
+    };
+    await Promise.all(Array.from({ length: count }, post));
   }
 
   async #take(request: IncomingMessage): Promise<void> {

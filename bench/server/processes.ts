@@ -1,8 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import type { LoadResult, LoadTask } from './load.ts';
+
+/** So long without a tick of processor time is idle: timers of a server that waits take less. */
+const quietMs = 250;
+const mostLooks = 40;
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -29,6 +35,24 @@ export class ListeningProcess implements AsyncDisposable {
       }),
     ])) as [string];
     return new ListeningProcess(child, (JSON.parse(line) as { url: string }).url);
+  }
+
+  /** Resolves when it does nothing any more: what it does at its start beside listening is over. Waits no longer than some seconds. */
+  async idle(): Promise<void> {
+    let before = -1;
+    for (let look = 1; look <= mostLooks; look += 1) {
+      const now = this.#processorTicks();
+      if (now === before) return;
+      before = now;
+      await setTimeout(quietMs);
+    }
+  }
+
+  #processorTicks(): number {
+    const line = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
+    // The name of the program, in parentheses, may hold anything.
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
   }
 
   /** A file of this folder. */

@@ -6,16 +6,20 @@ what is left of the group. The end of the standard input does the same where the
 import os
 import signal
 
+# Not in every Python; and before the folders of the user's code are looked into.
+try:
+    import ctypes
+except ImportError:
+    ctypes = None
+
 PR_SET_PDEATHSIG = 1
 
 
 def stand_guard():
     """Before the first thread and before any of the user's code."""
     try:
-        import ctypes
-
         prctl = ctypes.CDLL(None).prctl
-    except (ImportError, OSError, AttributeError):
+    except (OSError, AttributeError):
         return
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     runner = os.getpid()

@@ -119,7 +119,19 @@ def load_class(import_path):
     if inspect.isabstract(found):
         missing = ", ".join(sorted(found.__abstractmethods__))
         raise TypeError(f"{import_path} does not implement {missing}")
+    refuse_borrowed(found, import_path, module_name)
     return found
+
+
+def refuse_borrowed(found, import_path, module_name):
+    """Harbor's own agents go by their own names only: under another one nobody would see which agent it is, and what is known of it would not be heeded."""
+    if is_of_harbor(found.__module__) and not is_of_harbor(module_name):
+        own = f"{found.__module__}:{found.__qualname__}"
+        raise TypeError(f"{import_path} is Harbor's own agent {own}: name that, or a class of your own")
+
+
+def is_of_harbor(module_name):
+    return module_name.split(".")[:2] == ["harbor", "agents"]
 
 
 def stands_on_harbor(agent_class):

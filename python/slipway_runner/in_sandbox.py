@@ -1,4 +1,4 @@
-"""python -u -m slipway_runner.in_sandbox workflow|grader
+"""python -u …/slipway_runner/start.py in-sandbox workflow|grader
 
 Carries out a user's workflow, later the grader, inside the sandbox of their trial. Nobody is there to talk to: what goes in and out are files. The
 package comes as a read-only layer, the interpreter from the image.
@@ -219,16 +219,16 @@ def write_json(path, value):
     os.replace(unfinished, path)
 
 
-def main(arguments):
+def part_named(name):
+    """Ends the process when it is called."""
     parts = {"workflow": run_workflow, "grader": run_grader}
-    if len(arguments) != 1 or arguments[0] not in parts:
-        raise SystemExit("usage: python -m slipway_runner.in_sandbox workflow|grader")
-    status = parts[arguments[0]]()
+    if name not in parts:
+        raise SystemExit("usage: start.py in-sandbox workflow|grader")
+    return lambda: leave(parts[name]())
+
+
+def leave(status):
     sys.stdout.flush()
     sys.stderr.flush()
     # Threads of the user's code that never end must not keep what is done from being told.
     os._exit(status)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

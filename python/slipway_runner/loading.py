@@ -12,12 +12,32 @@ def load_object(reference):
         module = module_of_file(reference["file"])
         where = reference["file"]
     else:
-        module = importlib.import_module(reference["module"])
+        module = own_module(reference["module"])
         where = f"module {reference['module']}"
     try:
         return getattr(module, reference["name"])
     except AttributeError:
         raise ImportError(f"{where} has no {reference['name']}") from None
+
+
+def own_module(name):
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        error.is_own = (error.name or "").split(".")[0] == name.split(".")[0]
+        raise
+
+
+def missing_package(error):
+    """Name of a package that is not installed; None = the code itself is not there, or wrong. Of a package that is there and lacks a part nobody can say
+    that it is missing."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name or getattr(error, "is_own", False):
+        return None
+    package = error.name.split(".")[0]
+    try:
+        return None if importlib.util.find_spec(package) is not None else package
+    except (ImportError, ValueError):
+        return None
 
 
 def load_class(reference, method):

@@ -11,10 +11,17 @@ import sys
 import threading
 import time
 
+# Not in every Python; and before the folders of the user's code are looked into.
+try:
+    import resource
+except ImportError:
+    resource = None
+
 from .connection import Connection
 from .failures import failure_of, load_failure
 from .guard import end_group, stand_guard
 from .leftovers import CountingExecutor, Leftovers
+from .loading import missing_package
 
 PROTOCOL_VERSION = 1
 
@@ -61,7 +68,8 @@ class Runner:
             role = make_role()
             details = await role.load(self._settings)
         except Exception as error:
-            self._connection.send({"kind": "broken", "message": load_failure(error)})
+            missing = missing_package(error)
+            self._connection.send({"kind": "broken", "message": load_failure(error), "missing": missing})
             await asyncio.Event().wait()  # the server ends the process when it has heard
         except SystemExit as error:
             leave(error)
@@ -158,11 +166,7 @@ def flush():
 
 
 def limit_memory(megabytes):
-    if megabytes is None:
-        return
-    try:
-        import resource
-    except ImportError:
+    if megabytes is None or resource is None:
         return
     size = megabytes * 1024 * 1024
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)

@@ -59,5 +59,6 @@ function taskSource(
       clock: systemClock,
       logger: silentLogger,
     }),
+    systemClock,
   );
 }

@@ -4,9 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { RolloutError, attribute } from '../core/errors.ts';
+import { makeFolder } from '../core/make-folder.ts';
 import type { FileDocument } from '../wire/api/file.ts';
 import type { ServerClient } from './server-client.ts';
 
@@ -79,7 +80,7 @@ async function fetchFile(
   },
 ): Promise<DownloadedFile['state']> {
   if ((await digestOf(target)) === file.sha256) return 'kept';
-  await mkdir(dirname(target), { recursive: true });
+  await makeFolder(dirname(target));
   const partial = `${target}.partial`;
   const before = (await stat(partial).catch(() => null))?.size ?? 0;
   const offset = before < file.size_bytes ? before : 0;

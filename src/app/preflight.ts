@@ -40,6 +40,7 @@ const storeMs = 60_000;
 /** Checks that are only made on what others found. */
 const needs: Partial<Record<PreflightCheckName, readonly PreflightCheckName[]>> = {
   sandbox: ['tasks'],
+  workflow: ['tasks', 'sandbox'],
   gateway: ['tasks', 'sandbox'],
 };
 
@@ -111,7 +112,7 @@ async function checkAll(config: ServeConfig, parts: PreflightParts): Promise<voi
   await checkModelAddress(config, parts, settings);
   await checkTasks(
     {
-      ...{ config, settings, wants },
+      ...{ config, settings, wants, scratchDir },
       sources: {
         references: options.tasks,
         datasetFile: options.datasetFile,

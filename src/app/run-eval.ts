@@ -15,6 +15,7 @@ import { EvalFolder } from './eval/eval-folder.ts';
 import { EvalItems, type EvalItem } from './eval/eval-items.ts';
 import { EvalJournal } from './eval/eval-journal.ts';
 import { EvalLog } from './eval/eval-log.ts';
+import { checkOwnServer } from './eval/check-own-server.ts';
 import { checkManifest, makeManifest } from './eval/eval-manifest.ts';
 import { evalMetrics, failureOf, type EvalMetrics } from './eval/eval-metrics.ts';
 import { EvalProgress } from './eval/eval-progress.ts';
@@ -25,8 +26,10 @@ import {
   type EvalServer,
 } from './eval/eval-server.ts';
 import { probeModel } from './eval/model-probe.ts';
+import { takeUpOwn } from './eval/own-archive.ts';
 import { readRowSelection } from './eval/row-selection.ts';
 import { sourceDigest } from './eval/source-digest.ts';
+import { taskDigests } from './eval/task-digests.ts';
 import type { AppPorts } from './ports.ts';
 
 export { failureOf, type EvalItem, type EvalMetrics };
@@ -51,9 +54,14 @@ export interface EvalRequest {
   readonly isFresh: boolean;
   readonly retriesFailed: boolean;
   readonly maxInFlight: number | null;
+  /** Beside those that the configuration names, for the masks of what is written. */
+  readonly secrets: readonly string[];
   /** Asked before anything is run or changed. */
   readonly confirm: (plan: EvalPlan) => Promise<boolean>;
-  readonly onItem: (item: EvalItem, ended: number) => void;
+  /** The items, which change from now on. */
+  readonly onBegin: (items: readonly EvalItem[]) => void;
+  /** It has ended. */
+  readonly onItem: (item: EvalItem) => void;
   readonly note: (text: string) => void;
   readonly signal: AbortSignal;
 }
@@ -75,12 +83,14 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
   const folder = new EvalFolder(config.outputDir, config.name);
   const serverDir = folder.path('server');
   const serve = config.serverUrl === null ? ownServerConfig(config, serverDir, ports) : null;
+  if (serve !== null) await checkOwnServer(serve, ports);
   const keys = await readKeys(config, ports);
-  const mask = new SecretMask();
-  mask.add([
-    ...keys.all,
+  const secrets = [
+    ...request.secrets,
     ...config.requiredSecrets.map((name) => ports.machine.variables[name] ?? ''),
-  ]);
+  ];
+  const mask = new SecretMask();
+  mask.add([...keys.all, ...secrets]);
 
   await using scope = new Scope();
   const dataset = await Dataset.open({
@@ -95,11 +105,15 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
     return Promise.resolve();
   });
 
-  const sourceSha256 = await sourceDigest(config);
-  const manifest = makeManifest(config, dataset, { sourceSha256, now: clock.now() });
+  const { cwd } = ports.machine;
+  const made = makeManifest(config, dataset, {
+    sourceSha256: await sourceDigest(config),
+    tasks: serve === null ? {} : await taskDigests(serve, { dataset, cwd, signal }),
+    now: clock.now(),
+  });
   const before = await folder.manifest();
   const found = request.isFresh ? null : before;
-  if (found !== null) checkManifest(found, manifest, folder.dir);
+  const manifest = found === null ? made : checkManifest(found, made, folder.dir);
   const items = new EvalItems(dataset.size, config.repeats);
   let journal: EvalJournal | null = null;
   const openJournal = async (): Promise<EvalJournal> => {
@@ -130,7 +144,8 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
     if (moved !== null) note(`what was there is now in ${moved}`);
   }
   await folder.make();
-  if (found === null) await folder.writeJson('manifest.json', manifest);
+  if (JSON.stringify(found) !== JSON.stringify(manifest))
+    await folder.writeJson('manifest.json', manifest);
   journal ??= await openJournal();
   const log = new EvalLog(folder.path('logs.txt'), { mask, clock });
   scope.defer(() => log[Symbol.asyncDispose]());
@@ -162,6 +177,7 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
   const progress = new EvalProgress(folder, { items: items.all, clock });
   const pending = items.all.filter(({ state }) => state === 'pending');
   let halted: RolloutError | null = null;
+  request.onBegin(items.all);
   const finish = async (): Promise<void> => {
     await progress.close();
     await rm(folder.path('.partial'), { recursive: true, force: true });
@@ -170,26 +186,28 @@ export async function runEval(request: EvalRequest, ports: AppPorts): Promise<Ev
     );
   };
   try {
-    const isLacking = (item: EvalItem): boolean => item.ended !== null && item.kept === null;
-    const wantsServer = pending.length > 0 || (serve === null && items.all.some(isLacking));
+    const say = (text: string): void => {
+      log.write(text);
+      note(mask.mask(text));
+    };
+    const lacking = items.all.filter(({ ended, kept }) => ended !== null && kept === null);
+    if (serve !== null)
+      await takeUpOwn(lacking, { dataDir: serverDir, folder, clock, record, note: say });
+    const wantsServer = pending.length > 0 || (serve === null && lacking.length > 0);
     if (wantsServer) {
       await record({ type: 'run:started', at: at(), pid: process.pid });
       const model = config.modelUrl === null ? null : { url: config.modelUrl, key: keys.model };
       const problem = model === null ? null : await probeModel(model, signal);
       if (problem !== null) throw problem;
-      await using server = await openServer(request, { ports, serve, key: keys.server });
-      const say = (text: string): void => {
-        log.write(text);
-        note(mask.mask(text));
-      };
+      await using server = await openServer(request, { ports, serve, key: keys.server, secrets });
       const dispatch = new EvalDispatch({
         ...{ config, dataset, folder, server, model, clock, record, note: say },
         onItem: (item) => {
           progress.show();
-          request.onItem(item, items.all.filter(({ ended }) => ended !== null).length);
+          request.onItem(item);
         },
       });
-      if (serve === null) await dispatch.takeUp(items.all.filter(isLacking), left);
+      if (serve === null) await dispatch.takeUp(lacking, left);
       const asked = request.maxInFlight ?? config.batchSize ?? server.capacity ?? 1;
       const concurrency = Math.min(asked, server.capacity ?? asked);
       halted = await dispatch.run(pending, { concurrency, signal });
@@ -210,16 +228,18 @@ async function openServer(
     ports,
     serve,
     key,
+    secrets,
   }: {
     readonly ports: AppPorts;
     readonly serve: ReturnType<typeof ownServerConfig> | null;
     readonly key: string | null;
+    readonly secrets: readonly string[];
   },
 ): Promise<EvalServer & AsyncDisposable> {
   const server =
     serve === null
       ? await reachServer({ url: config.serverUrl ?? '', key }, signal)
-      : await startOwnServer(serve, { ports, signal });
+      : await startOwnServer(serve, { ports, secrets, signal });
   return { ...server, [Symbol.asyncDispose]: () => server.stop() };
 }
 

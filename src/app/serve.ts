@@ -61,6 +61,8 @@ export interface StartServerOptions {
   readonly ports: AppPorts;
   /** Gives up starting. */
   readonly signal: AbortSignal;
+  /** What, beside its keys, neither its log nor its archive may hold. */
+  readonly secrets?: readonly string[];
   /** Puts something else in the place of a part; for proofs that break it on purpose. */
   readonly replace?: {
     readonly store?: (store: RolloutStore) => RolloutStore;
@@ -75,7 +77,7 @@ const lastWordsMs = 3_000;
 /** CONFIG_INVALID, LISTEN_REFUSED, BACKEND_UNKNOWN, a store's or a backend's error: then nothing is left behind. */
 export async function startServer(
   config: ServeConfig,
-  { ports, signal, replace = {} }: StartServerOptions,
+  { ports, signal, secrets = [], replace = {} }: StartServerOptions,
 ): Promise<RunningServer> {
   const { clock, machine, version } = ports;
   const { dataDir, listen: addresses } = config;
@@ -91,7 +93,11 @@ export async function startServer(
 
   const otlpHeaders = await otlpHeadersOf(config, sources);
   const mask = new SecretMask();
-  mask.add([...(loadEngine?.key ? [loadEngine.key] : []), ...Object.values(otlpHeaders)]);
+  mask.add([
+    ...(loadEngine?.key ? [loadEngine.key] : []),
+    ...Object.values(otlpHeaders),
+    ...secrets,
+  ]);
   await callers.hideIn(mask);
   const log = new ServerLog(logFileOf(dataDir), {
     ...{ clock, mask, level: config.log.level },
@@ -127,7 +133,7 @@ export async function startServer(
     await Promise.all(background);
   });
 
-  const archive = new FileRolloutArchive({ dir: archiveDirOf(dataDir), logger: log });
+  const archive = new FileRolloutArchive({ dir: archiveDirOf(dataDir), logger: log, secrets });
   let dataUrl = '';
   const relay = new ModelGateway({
     ...{ clock, logger: log, policy, openEngine: ports.openEngine },

@@ -3,15 +3,16 @@
  * is complete, so that a reader, and a server that died, leave no half file under a name of the rollout.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { open, readFile, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { makeFolder } from '../core/make-folder.ts';
 import { spellingsOf } from '../trajectory/secret-spellings.ts';
 import { documentText } from './document-text.ts';
 import { folderName, idOfFolder } from './folder-name.ts';
 import { keepTree, type KeepProblem } from './keep-tree.ts';
-import { describeFile, filesBelow, locateBelow } from './kept-files.ts';
+import { FileDigests, filesBelow, locateBelow } from './kept-files.ts';
 import { syncFolder } from '../store/sync-folder.ts';
 import type { ArchivedFile, ArchivedRollout, RolloutArchive } from './rollout-archive.ts';
 
@@ -31,20 +32,25 @@ export interface FileArchiveOptions {
   /** Absolute; made when something is first saved. */
   readonly dir: string;
   readonly logger: Logger;
+  /** Replaced in everything that is kept, beside those of each rollout. */
+  readonly secrets?: readonly string[];
 }
 
 export class FileRolloutArchive implements RolloutArchive {
   readonly #dir: string;
   readonly #logger: Logger;
+  readonly #secrets: readonly string[];
   /** Per folder the end of the line of those who write in it. */
   readonly #writers = new Map<string, Promise<unknown>>();
   readonly #sizes = new Map<string, FolderSize>();
+  readonly #digests = new FileDigests();
   /** Leftovers of a server that died are removed once. */
   #swept: Promise<void> | null = null;
 
-  constructor({ dir, logger }: FileArchiveOptions) {
+  constructor({ dir, logger, secrets = [] }: FileArchiveOptions) {
     this.#dir = dir;
     this.#logger = logger;
+    this.#secrets = secrets;
   }
 
   async save(rollout: ArchivedRollout): Promise<readonly KeepProblem[]> {
@@ -53,9 +59,9 @@ export class FileRolloutArchive implements RolloutArchive {
       this.#sizes.delete(name);
       const dir = path.join(this.#dir, name);
       try {
-        await mkdir(dir, { recursive: true });
+        await makeFolder(dir);
         await removeDrafts(dir);
-        if (idOfFolder(name) === null) await this.#put(dir, idFile, rollout.rolloutId);
+        if (idOfFolder(name) === null) await this.#putId(dir, rollout.rolloutId);
       } catch (error) {
         const problem = messageOf(error);
         const names = [
@@ -64,11 +70,10 @@ export class FileRolloutArchive implements RolloutArchive {
         ];
         return names.map((one) => ({ name: one, problem }));
       }
-      const problems = await this.#fill(dir, rollout);
+      const { problems, changed } = await this.#fill(dir, rollout);
       try {
         // The names too: whoever hears that everything is kept may remove where it came from.
-        await syncFolder(dir);
-        await syncFolder(this.#dir);
+        await Promise.all([...changed, dir, this.#dir].map(syncFolder));
         return problems;
       } catch (error) {
         return [...problems, { name: '.', problem: messageOf(error) }];
@@ -76,41 +81,53 @@ export class FileRolloutArchive implements RolloutArchive {
     });
   }
 
-  async #fill(dir: string, rollout: ArchivedRollout): Promise<readonly KeepProblem[]> {
-    const secrets = [...new Set(rollout.secrets)].filter(({ length }) => length >= minSecretLength);
+  /** `changed`: folders below `dir` that hold new names. */
+  async #fill(
+    dir: string,
+    rollout: ArchivedRollout,
+  ): Promise<{ readonly problems: readonly KeepProblem[]; readonly changed: ReadonlySet<string> }> {
+    const known = new Set([...rollout.secrets, ...this.#secrets]);
+    const secrets = [...known].filter(({ length }) => length >= minSecretLength);
+    const spellings = spellingsOf(secrets);
+    const wanted: readonly Wanted[] = [
+      ...Object.entries(rollout.documents).map(([name, value]) => ({
+        name,
+        write: async (draft: string) => {
+          await writeNew(draft, documentText(name, value, secrets));
+          return [];
+        },
+      })),
+      ...rollout.files.map(({ name, path: from }) => ({
+        name,
+        write: (draft: string) => keepTree({ name, from, to: draft }, spellings),
+      })),
+    ];
+    // Written side by side they share the syncs of the disk. Named one after the other: one may lie in another.
+    const drafts = await Promise.all(wanted.map((one) => makeDraft(dir, one)));
+    const changed = new Set<string>();
     const problems: KeepProblem[] = [];
-    const attempt = async (name: string, work: () => Promise<void>): Promise<void> => {
+    for (const { name, draft, problems: found } of drafts) {
+      problems.push(...found);
+      if (draft === null) continue;
       try {
-        if (!isKeepable(name)) throw new Error('it is no name for a file of the archive');
-        await work();
+        const target = path.join(dir, name);
+        const above = path.dirname(target);
+        if (above !== dir) await makeFolder(above);
+        await replace(draft, target);
+        for (let at = above; at !== dir; at = path.dirname(at)) changed.add(at);
       } catch (error) {
         problems.push({ name, problem: messageOf(error) });
+        await discard(draft);
       }
-    };
-    for (const [name, value] of Object.entries(rollout.documents))
-      await attempt(name, () => this.#put(dir, name, documentText(name, value, secrets)));
-    const spellings = spellingsOf(secrets);
-    for (const { name, path: from } of rollout.files)
-      await attempt(name, async () => {
-        const draft = path.join(dir, newDraft());
-        try {
-          problems.push(...(await keepTree({ name, from, to: draft }, spellings)));
-          const above = path.dirname(path.join(dir, name));
-          await mkdir(above, { recursive: true });
-          await replace(draft, path.join(dir, name));
-          for (let at = above; at !== dir; at = path.dirname(at)) await syncFolder(at);
-        } finally {
-          await rm(draft, { recursive: true, force: true });
-        }
-      });
-    return problems;
+    }
+    return { problems, changed };
   }
 
   async list(rolloutId: string): Promise<readonly ArchivedFile[]> {
     const dir = this.#folder(rolloutId);
     const described: ArchivedFile[] = [];
     for (const file of await filesBelow(dir)) {
-      const one = await describeFile(dir, file);
+      const one = await this.#digests.describe(dir, file);
       if (one !== null) described.push(one);
     }
     return described;
@@ -188,13 +205,11 @@ export class FileRolloutArchive implements RolloutArchive {
     return await readFile(path.join(this.#dir, name, idFile), 'utf8').catch(() => null);
   }
 
-  async #put(dir: string, name: string, text: string | AsyncIterable<string>): Promise<void> {
+  async #putId(dir: string, rolloutId: string): Promise<void> {
     const draft = path.join(dir, newDraft());
     try {
-      await using file = await open(draft, 'wx', 0o644);
-      await file.writeFile(text);
-      await file.sync();
-      await replace(draft, path.join(dir, name));
+      await writeNew(draft, rolloutId);
+      await replace(draft, path.join(dir, idFile));
     } finally {
       await rm(draft, { force: true });
     }
@@ -230,6 +245,37 @@ export class FileRolloutArchive implements RolloutArchive {
   }
 }
 
+interface Wanted {
+  readonly name: string;
+  /** Writes it, durably, at a path that is free; says what of it could not be kept. */
+  readonly write: (draft: string) => Promise<readonly KeepProblem[]>;
+}
+
+/** Never rejects. `draft` null = there is none to be named. */
+async function makeDraft(
+  dir: string,
+  { name, write }: Wanted,
+): Promise<{
+  readonly name: string;
+  readonly draft: string | null;
+  readonly problems: readonly KeepProblem[];
+}> {
+  const draft = path.join(dir, newDraft());
+  try {
+    if (!isKeepable(name)) throw new Error('it is no name for a file of the archive');
+    return { name, draft, problems: await write(draft) };
+  } catch (error) {
+    await discard(draft);
+    return { name, draft: null, problems: [{ name, problem: messageOf(error) }] };
+  }
+}
+
+async function writeNew(file: string, text: string | AsyncIterable<string>): Promise<void> {
+  await using handle = await open(file, 'wx', 0o644);
+  await handle.writeFile(text);
+  await handle.sync();
+}
+
 /** A plain relative path, not one of the archive's own. */
 function isKeepable(name: string): boolean {
   const parts = name.split('/');
@@ -238,6 +284,11 @@ function isKeepable(name: string): boolean {
 
 function newDraft(): string {
   return `.${randomUUID()}.partial`;
+}
+
+/** What cannot be removed now goes with the next save. */
+async function discard(draft: string): Promise<void> {
+  await rm(draft, { recursive: true, force: true }).catch(() => undefined);
 }
 
 /** What a save left that did not end. */

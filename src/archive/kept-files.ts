@@ -23,13 +23,39 @@ export async function filesBelow(
   return files.flat().sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-export async function describeFile(
-  dir: string,
-  file: { readonly path: string; readonly stats: Stats },
-): Promise<ArchivedFile | null> {
-  const sha256 = await hashOf(path.join(dir, file.path)).catch(() => null);
-  const { size: sizeBytes, mtime: modifiedAt } = file.stats;
-  return sha256 === null ? null : { path: file.path, sizeBytes, sha256, modifiedAt };
+/** Some 250 bytes each. */
+const keptDigests = 20_000;
+
+/** Digests of files as they were read: whoever downloads a rollout file by file must not have all of it read each time. Those that were asked for last stay. */
+export class FileDigests {
+  readonly #known = new Map<string, Promise<string>>();
+
+  /** null = it cannot be read. */
+  async describe(
+    dir: string,
+    file: { readonly path: string; readonly stats: Stats },
+  ): Promise<ArchivedFile | null> {
+    const { size: sizeBytes, mtime: modifiedAt } = file.stats;
+    const sha256 = await this.#of(path.join(dir, file.path), file.stats).catch(() => null);
+    return sha256 === null ? null : { path: file.path, sizeBytes, sha256, modifiedAt };
+  }
+
+  async #of(file: string, { dev, ino, size, mtimeMs, ctimeMs }: Stats): Promise<string> {
+    const key = [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+    const digest = this.#known.get(key) ?? hashOf(file);
+    this.#known.delete(key);
+    this.#known.set(key, digest);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= keptDigests) break;
+      this.#known.delete(oldest);
+    }
+    try {
+      return await digest;
+    } catch (error) {
+      this.#known.delete(key);
+      throw error;
+    }
+  }
 }
 
 /** Host path of a regular file below `dir` that is reached without a link; null for every other name. */

@@ -2,7 +2,8 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { redacted } from '../trajectory/redact.ts';
 
-const chunkBytes = 1024 * 1024;
+const longestChunk = 1024 * 1024;
+const shortestChunk = 4096;
 
 /**
  * Copies a regular file of any size and kind to a new one, contents only, without the secrets; every other byte stays as it is. A link, a device, a
@@ -16,16 +17,24 @@ export async function redactingCopy(
   // Without NONBLOCK the opening of a pipe would wait for its other end.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   await using source = await open(from, flags);
-  if (!(await source.stat()).isFile()) throw new Error('it is no regular file');
+  const entry = await source.stat();
+  if (!entry.isFile()) throw new Error('it is no regular file');
   await using target = await open(to, 'wx', 0o644);
   // One character per byte: what is no UTF-8 survives, and a secret is found beside it.
   const wanted = spellings.map((secret) => Buffer.from(secret, 'utf8').toString('latin1'));
-  await copy(source, target, wanted);
+  const chunkBytes = Math.min(longestChunk, Math.max(shortestChunk, entry.size));
+  await copy({ source, target, chunkBytes }, wanted);
   // Its source may be removed next.
   await target.datasync();
 }
 
-async function copy(source: FileHandle, target: FileHandle, wanted: readonly string[]) {
+interface Copying {
+  readonly source: FileHandle;
+  readonly target: FileHandle;
+  readonly chunkBytes: number;
+}
+
+async function copy({ source, target, chunkBytes }: Copying, wanted: readonly string[]) {
   const longest = Math.max(0, ...wanted.map(({ length }) => length - 1));
   const buffer = Buffer.allocUnsafe(chunkBytes);
   let rest = '';
@@ -35,7 +44,7 @@ async function copy(source: FileHandle, target: FileHandle, wanted: readonly str
     const text = rest + buffer.toString('latin1', 0, bytesRead);
     // What begins behind that place may go on in the next chunk.
     const { clean, end } = cleaned(text, isLast ? text.length : text.length - longest, wanted);
-    await target.writeFile(clean, 'latin1');
+    if (clean !== '') await target.writeFile(clean, 'latin1');
     rest = text.slice(end);
     if (isLast) return;
   }

@@ -78,7 +78,8 @@ export interface Execution {
   readonly result: Promise<ExecutionResult>;
   /**
    * Frees what `result` still holds on disk, after the archive took it: trial folders of successful trials. Failed ones stay, and so do those of which
-   * the archive could not take everything (`isComplete` false). Absent: there was nothing to take. Idempotent.
+   * the archive could not take everything (`isComplete` false). Absent: there was nothing to take. After an abort it resolves when nothing of the
+   * execution is at work any more: its place is free then. Idempotent.
    */
   release(archived?: ArchivedFiles): Promise<void>;
   /** Ends it in any phase, within 2 s as a rule, and says what is gone. Idempotent: later calls share the receipt. */

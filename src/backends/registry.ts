@@ -14,7 +14,7 @@ export interface BackendParts {
   readonly limits: { readonly maxConcurrent: number; readonly maxQueueDepth: number };
   /** Absolute; a backend keeps to `trials/` in it. */
   readonly dataDir: string;
-  /** Absolute: where relative paths of modules begin, and of tasks of `harbor`; those of `native` begin at the current folder, as in Harbor. */
+  /** Absolute: where relative paths of modules begin, and of tasks in metadata. */
   readonly baseDir: string;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -2,10 +2,11 @@
  * A job on disk: `config.json`, `lock.json`, `result.json`, `job.log` and one folder per trial. Folders that are not
  * trials of this job are never touched, whoever made them.
  */
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { attribute, boundary, isRolloutError, messageOf, RolloutError } from '../core/errors.ts';
+import { makeFolder } from '../core/make-folder.ts';
 import { replaceFile } from '../trial/replace-file.ts';
 import { toHarborJson } from '../wire/harbor/dump.ts';
 import { jobResultSchema, type JobResult } from '../wire/harbor/job-result.ts';
@@ -53,7 +54,7 @@ export class JobFolder {
 
   async create(): Promise<void> {
     try {
-      await mkdir(this.dir, { recursive: true });
+      await makeFolder(this.dir);
     } catch (error) {
       const known = attribute(error, 'JOB_UNREADABLE', 'config', `job folder ${this.dir}`);
       if (known.code !== 'JOB_UNREADABLE') throw known;

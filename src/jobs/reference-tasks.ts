@@ -18,14 +18,18 @@ import type { DatasetEntry } from '../wire/harbor/dataset-entry.ts';
 import type { TaskEntry } from '../wire/harbor/task-entry.ts';
 import type { TaskLock } from '../wire/harbor/trial-lock.ts';
 import type { TaskId } from '../wire/harbor/trial-result.ts';
+import type { Clock } from '../core/clock.ts';
 import type { JobTask, TaskInputs } from './job-task.ts';
+import { LoadedTasks } from './loaded-tasks.ts';
 import type { FoundTasks, TaskSource } from './task-source.ts';
 
 export class ReferenceTasks implements TaskSource {
   readonly #resolver: ReferenceResolver;
+  readonly #loaded: LoadedTasks;
 
-  constructor(resolver: ReferenceResolver) {
+  constructor(resolver: ReferenceResolver, clock: Pick<Clock, 'now'>) {
     this.#resolver = resolver;
+    this.#loaded = new LoadedTasks(clock);
   }
 
   async tasks(config: JobConfig, signal: AbortSignal): Promise<FoundTasks> {
@@ -44,7 +48,9 @@ export class ReferenceTasks implements TaskSource {
     const tasks = settled.map((task, index) => {
       const entry = entries[index];
       if (entry === undefined) throw new TypeError('as many tasks as references');
-      return task instanceof RolloutError ? lostTask(entry, task) : foundTask(task, config);
+      return task instanceof RolloutError
+        ? lostTask(entry, task)
+        : foundTask(task, config, this.#loaded);
     });
     for (const task of settled)
       if (!(task instanceof RolloutError)) warnings.push(...task.warnings);
@@ -75,19 +81,26 @@ function lostTask(entry: TaskEntry, problem: RolloutError): JobTask {
   };
 }
 
-function foundTask(found: ResolvedTask, config: JobConfig): JobTask {
+function foundTask(found: ResolvedTask, config: JobConfig, known: LoadedTasks): JobTask {
   let loaded: Promise<TaskInputs> | null = null;
-  const load = async (signal: AbortSignal): Promise<TaskInputs> => {
-    const task = await loadTask({
-      dir: found.dir,
-      signal,
-      isVerificationEnabled: !config.verifier.disable && !config.install_only,
-      extraInstructions: config.extra_instructions,
-      extraInstructionPaths: config.extra_instruction_paths,
-    });
+  const options = {
+    dir: found.dir,
+    isVerificationEnabled: !config.verifier.disable && !config.install_only,
+    extraInstructions: config.extra_instructions,
+    extraInstructionPaths: config.extra_instruction_paths,
+  };
+  const read = async (signal: AbortSignal): Promise<TaskInputs> => {
+    const task = await loadTask({ ...options, signal });
     const digest = found.digest ?? (await contentHash(found.dir, signal));
     const taskLock = lockOf(found, { name: task.name, digest });
     return { task, taskLock, checksum: await taskChecksum(found.dir, signal) };
+  };
+  const load = async (signal: AbortSignal): Promise<TaskInputs> => {
+    signal.throwIfAborted();
+    // Files elsewhere may change without the folder.
+    if (options.extraInstructionPaths.length > 0) return await read(signal);
+    const key = JSON.stringify([options, found]);
+    return await known.load(key, { dir: found.dir, read: () => read(signal) });
   };
   return {
     entry: found.entry,

@@ -11,6 +11,9 @@ export interface PythonInterpreter {
 /** Beside the sources and beside what is compiled of them. */
 export const runnerPackageDir = path.resolve(import.meta.dirname, '../../python');
 
+/** It is started as a file: `-m` would look for the library itself in the working folder first. */
+export const runnerProgram = path.join('slipway_runner', 'start.py');
+
 /** Variables of the server without its own, keys among them, and with what the runner needs. */
 export function runnerVariables(
   { path: own }: PythonInterpreter,

@@ -32,6 +32,13 @@ export class RunnerEnded extends Error {
 /** The user's code cannot be loaded; the message is that of its language. */
 export class RunnerBroken extends Error {
   override readonly name = 'RunnerBroken';
+  /** A package that it imports and that the interpreter does not have; null = something else is wrong. */
+  readonly missing: string | null;
+
+  constructor(message: string, missing: string | null) {
+    super(message);
+    this.missing = missing;
+  }
 }
 
 /** No code sends these to itself as a rule, and a kernel without memory sends the first. */

@@ -3,6 +3,7 @@
  * it leaves in the group dies with it, and it dies with the server.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
+import path from 'node:path';
 import type { z } from 'zod';
 import { isRolloutError, messageOf } from '../core/errors.ts';
 import { lowerId } from '../core/ids.ts';
@@ -16,7 +17,12 @@ import {
   type RunnerRole,
   type ToRunner,
 } from '../wire/runner/runner-messages.ts';
-import { runnerVariables, type PythonInterpreter } from './interpreter.ts';
+import {
+  runnerPackageDir,
+  runnerProgram,
+  runnerVariables,
+  type PythonInterpreter,
+} from './interpreter.ts';
 import { LineReader } from './line-reader.ts';
 import { PrintedText } from './printed-text.ts';
 import { describeExit, RunnerBroken, RunnerEnded } from './runner-ended.ts';
@@ -94,7 +100,8 @@ export class RunnerProcess {
     this.#onGone = options.onGone ?? ((): void => undefined);
     this.#printed = new PrintedText(mark, (text) => this.#onPrint?.(text));
     this.#ready.promise.catch(() => undefined);
-    this.#child = spawn(interpreter.python, ['-u', '-m', 'slipway_runner', role], {
+    const program = path.join(runnerPackageDir, runnerProgram);
+    this.#child = spawn(interpreter.python, ['-u', program, role], {
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
       env: runnerVariables(interpreter, options.variables),
@@ -239,7 +246,7 @@ export class RunnerProcess {
         break;
       case 'broken':
         this.#startLimit[Symbol.dispose]();
-        this.#ready.reject(new RunnerBroken(message.message));
+        this.#ready.reject(new RunnerBroken(message.message, message.missing ?? null));
         void this.terminate();
         break;
       case 'ended':

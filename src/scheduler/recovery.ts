@@ -1,23 +1,26 @@
 /**
  * What an earlier life of the server left: rollouts whose agent had not begun wait again, with the attempt not counted; others end as a failure, whatever
- * had been fixed of them staying as it is; callbacks that were not delivered go out, byte for byte.
+ * had been fixed of them staying as it is; callbacks that were not delivered go out, byte for byte, and hold their rollout's place as they did before.
+ * The time of a rollout runs from its acceptance, whatever happened to the server: its controller's does.
  */
+import { firstRoundAttempts } from '../callbacks/retry-schedule.ts';
 import { messageOf } from '../core/errors.ts';
-import type { StoredRollout } from '../store/rollout-store.ts';
+import type { DeliveringRollout, PendingDelivery, StoredRollout } from '../store/rollout-store.ts';
 import { LiveRollout } from './live-rollout.ts';
 import { interrupted } from './outcomes.ts';
-import { endAsFailure, seeThrough } from './own-ends.ts';
+import { endAsFailure, endByWaitLimit, seeThrough } from './own-ends.ts';
 import type { SchedulerCore } from './scheduler-core.ts';
 import { enqueue, waitLimitMs } from './submission.ts';
 
 export async function recoverRollouts(core: SchedulerCore): Promise<number> {
   const { store, callbacks, logger } = core.parts;
-  const { live, pending } = await store.recover();
+  const { live, delivering, pending } = await store.recover();
   const rollouts = live.map((stored) => ({ stored, rollout: revive(stored, core) }));
   const lastSeq = new Map<string, number>();
   for (const { rolloutId, seq } of pending) lastSeq.set(rolloutId, seq);
   for (const { rollout } of rollouts) rollout.lastSeq = lastSeq.get(rollout.id) ?? 0;
   callbacks.enqueue(pending);
+  for (const ended of stillHolding(delivering, pending)) holdUntilSettled(ended, core);
   const hasBegun = ({ stored }: (typeof rollouts)[number]): boolean =>
     stored.hasAgentBegun || stored.state === 'grading';
   const taken = await Promise.allSettled(
@@ -26,7 +29,7 @@ export async function recoverRollouts(core: SchedulerCore): Promise<number> {
     ),
   );
   // In the order of acceptance, whether they had left the queue or not.
-  for (const one of rollouts) if (!hasBegun(one)) await enqueue(one.rollout, core);
+  for (const one of rollouts) if (!hasBegun(one)) await takeUp(one.rollout, core);
   // One that cannot be taken up does not keep the others from it; it is tried again by the next start.
   for (const one of taken)
     if (one.status === 'rejected')
@@ -35,20 +38,42 @@ export async function recoverRollouts(core: SchedulerCore): Promise<number> {
 }
 
 function revive(stored: StoredRollout, core: SchedulerCore): LiveRollout {
+  const rollout = taken(stored, waitLimitMs(agentTimeoutOf(stored.request), core), core);
+  rollout.hasAgentBegun = stored.hasAgentBegun;
+  rollout.hasCompleted = stored.completedAt !== null;
+  core.ledger.tell(rollout, { type: 'queued' });
+  return rollout;
+}
+
+function taken(stored: DeliveringRollout, waitMs: number, core: SchedulerCore): LiveRollout {
   const { clock } = core.parts;
   const { id, tenant, acceptedAt, state, attempt } = stored;
   const waitedMs = Math.max(0, clock.now().getTime() - acceptedAt.getTime());
   const rollout = new LiveRollout({
-    ...{ id, tenant, acceptedAt, state, attempt },
+    ...{ id, tenant, acceptedAt, state, attempt, waitMs },
     acceptedMs: clock.monotonicMs() - waitedMs,
-    waitMs: waitLimitMs(agentTimeoutOf(stored.request), core),
     reservation: core.admission.force(tenant),
   });
-  rollout.hasAgentBegun = stored.hasAgentBegun;
-  rollout.hasCompleted = stored.completedAt !== null;
   core.live.set(id, rollout);
-  core.ledger.tell(rollout, { type: 'queued' });
   return rollout;
+}
+
+/** A first round that was over in an earlier life has freed its rollout's place: the receiver is gone, and many may wait for it. */
+function stillHolding(
+  delivering: readonly DeliveringRollout[],
+  pending: readonly PendingDelivery[],
+): readonly DeliveringRollout[] {
+  const freed = new Set(
+    pending.filter(({ attempts }) => attempts >= firstRoundAttempts).map((one) => one.rolloutId),
+  );
+  return delivering.filter(({ id }) => !freed.has(id));
+}
+
+/** The sender says when: no later than a first round of silence takes. */
+function holdUntilSettled(ended: DeliveringRollout, core: SchedulerCore): void {
+  const rollout = taken(ended, 0, core);
+  rollout.claim('recovery');
+  core.background(seeThrough(rollout, Promise.resolve(), core));
 }
 
 /** The whole request is read when the rollout starts: thousands may have waited. */
@@ -69,6 +94,13 @@ async function giveBack(rollout: LiveRollout, core: SchedulerCore): Promise<void
     ...{ to: 'queued', by: 'recovery' },
     set: { startedAt: null, attempt: Math.max(0, rollout.attempt - 1) },
   }));
+}
+
+/** One that has waited too long meanwhile does not start: nobody waits for it any more. */
+async function takeUp(rollout: LiveRollout, core: SchedulerCore): Promise<void> {
+  const waitedMs = core.parts.clock.monotonicMs() - rollout.acceptedMs;
+  if (rollout.state === 'queued' && waitedMs >= rollout.waitMs) endByWaitLimit(rollout.id, core);
+  else await enqueue(rollout, core);
 }
 
 async function interrupt(rollout: LiveRollout, core: SchedulerCore): Promise<void> {

@@ -125,10 +125,18 @@ export interface Retention {
   readonly maxEnded: number;
 }
 
+/** A rollout that has ended, with callbacks that are still to go out. */
+export type DeliveringRollout = Pick<
+  StoredRollout,
+  'id' | 'tenant' | 'acceptedAt' | 'state' | 'attempt'
+>;
+
 /** What a restart takes up. */
 export interface LeftRollouts {
   /** Every rollout that has not ended, in order of acceptance. */
   readonly live: readonly StoredRollout[];
+  /** Of those that have ended, the ones that `pending` is of; in order of acceptance. */
+  readonly delivering: readonly DeliveringRollout[];
   /** In order. */
   readonly pending: readonly PendingDelivery[];
 }

@@ -1,6 +1,7 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { boundary, RolloutError } from '../core/errors.ts';
+import { makeFolder } from '../core/make-folder.ts';
 import { packageName } from '../wire/harbor/task/package-table.ts';
 import { errnoOf } from './file-presence.ts';
 import { taskFiles } from './task-template.ts';
@@ -25,7 +26,7 @@ export async function initTask({ dir, name, signal }: InitTaskOptions): Promise<
     for (const { relative, text, isExecutable } of files) {
       signal.throwIfAborted();
       const file = path.join(dir, relative);
-      await mkdir(path.dirname(file), { recursive: true });
+      await makeFolder(path.dirname(file));
       await writeFile(file, text, { mode: isExecutable ? 0o755 : 0o644 });
     }
   });

@@ -2,10 +2,11 @@
  * The server's log: JSON lines in a file that is rotated by size. Lines wait in memory, within a bound, while the ones before are written; a full disk
  * loses lines, never the server, and the log says how many when there is space again. Known secrets are masked, wherever in a line they stand.
  */
-import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../core/clock.ts';
 import type { Logger, LogLevel } from '../core/logger.ts';
+import { makeFolder } from '../core/make-folder.ts';
 import type { SecretMask } from './secret-mask.ts';
 
 const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
@@ -157,7 +158,7 @@ export class ServerLog implements Logger, AsyncDisposable {
   }
 
   async #open(): Promise<FileHandle> {
-    await mkdir(path.dirname(this.#file), { recursive: true, mode: 0o700 });
+    await makeFolder(path.dirname(this.#file), { mode: 0o700 });
     const handle = await open(this.#file, 'a', 0o600);
     this.#handle = handle;
     this.#size = (await handle.stat()).size;

@@ -1,6 +1,7 @@
-import { cp, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { cp, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { boundary } from '../core/errors.ts';
+import { makeFolder } from '../core/make-folder.ts';
 import { toHarborJson } from '../wire/harbor/dump.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -46,7 +47,7 @@ export class TrialFolder {
   }
 
   async makeFolders(folders: RoundFolders): Promise<void> {
-    for (const dir of Object.values(folders) as string[]) await mkdir(dir, { recursive: true });
+    for (const dir of Object.values(folders) as string[]) await makeFolder(dir);
   }
 
   /** Replaces a JSON document as a whole; a reader never sees half of it. */
@@ -63,7 +64,7 @@ export class TrialFolder {
     await this.#write(`steps/${name}`, async () => {
       const target = this.step(name);
       for (const part of ['agent', 'verifier', 'artifacts'] as const) {
-        await mkdir(this.current[part], { recursive: true });
+        await makeFolder(this.current[part]);
         await moveContents(this.current[part], target[part]);
       }
     });
@@ -81,7 +82,7 @@ export class TrialFolder {
 }
 
 async function moveContents(from: string, to: string): Promise<void> {
-  await mkdir(to, { recursive: true });
+  await makeFolder(to);
   for (const name of await readdir(from)) {
     const target = path.join(to, name);
     await rm(target, { recursive: true, force: true });

@@ -16,6 +16,7 @@ export const preflightChecks = [
   'model',
   'tasks',
   'sandbox',
+  'workflow',
   'gateway',
 ] as const;
 export type PreflightCheckName = (typeof preflightChecks)[number];

@@ -3,7 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import { describe, it } from 'node:test';
+import { takePrecedence } from '../../src/app/serve/processor-share.ts';
 
 const source = new URL('../../src/app/serve/processor-share.ts', import.meta.url).href;
 /** A session of its own, so that the test's keeps its share. */
@@ -46,4 +50,27 @@ describe('the share of the processor', () => {
       assert.deepEqual(JSON.parse(out), { before: 0, during: -10, started: 0, after: 0 });
     },
   );
+
+  const rows: readonly (readonly [title: string, before: string, during: string, after: string])[] =
+    [
+      ['gives back what a session had', '/autogroup-7 nice 5\n', '-10', '5'],
+      ['gives back what a killed server left', '/autogroup-7 nice -10\n', '-10', '0'],
+      ...['/autogroup-7 nice -15\n', ''].map(
+        (text) => ['leaves alone what it does not know', text, text, text] as const,
+      ),
+    ];
+  for (const [title, before, during, after] of rows)
+    it(`${title}: ${before.trim() || 'no file'}`, async () => {
+      const dir = await mkdtemp(path.join(os.tmpdir(), 'slipway-share-'));
+      const file = path.join(dir, 'autogroup');
+      try {
+        await writeFile(file, before);
+        const share = takePrecedence(file);
+        assert.equal(await readFile(file, 'utf8'), during);
+        share[Symbol.dispose]();
+        assert.equal(await readFile(file, 'utf8'), after);
+      } finally {
+        await rm(dir, { recursive: true, force: true });
+      }
+    });
 });

@@ -10,12 +10,15 @@ import type {
   ExecutionRequest,
   ExecutionResult,
 } from '../../src/backends/execution-backend.ts';
+import { systemClock, type Clock } from '../../src/core/clock.ts';
 import { compileServeConfig } from '../../src/config/serve/read-serve-config.ts';
 import { readMachine } from '../../src/config/machine.ts';
 import { isRolloutError, RolloutError } from '../../src/core/errors.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import type { RolloutProgress } from '../../src/wire/rollout/progress.ts';
+import { ManualClock } from '../fakes/manual-clock.ts';
 import { until } from '../support/until.ts';
+import { pingsOfPatience } from './patience.ts';
 
 interface Threaded extends AsyncDisposable {
   readonly backend: ThreadedBackend;
@@ -25,7 +28,7 @@ interface Threaded extends AsyncDisposable {
 
 async function open(
   document: Readonly<Record<string, unknown>> = { backend: { kind: 'null' } },
-  entry?: URL,
+  { entry, clock = systemClock }: { readonly entry?: URL; readonly clock?: Clock } = {},
 ): Promise<Threaded> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-thread-'));
   const variables = { HOME: root, SLIPWAY_STATE_DIR: root };
@@ -38,7 +41,11 @@ async function open(
   const backend = await ThreadedBackend.open(
     { config, composition: { variables, cwd: root } },
     {
-      logger: { log: (level, message) => void lines.push(`${level} ${message}`) },
+      clock,
+      logger: {
+        log: (level, message, fields) =>
+          void lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
+      },
       onLost: (reason) => void losses.push(reason),
       ...(entry !== undefined && { entry }),
     },
@@ -84,6 +91,7 @@ class Hooks implements ExecutionHooks {
 }
 
 const mortal = new URL('./mortal-thread.ts', import.meta.url);
+const patient = new URL('./patient-thread.ts', import.meta.url);
 
 describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
   it('is refused as it would be here, with code, field and remedy', async () => {
@@ -138,7 +146,7 @@ describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
 
   for (const label of ['die', 'exit'])
     it(`ends what is live typed when its thread ends by itself (${label}), and says so once, and why only to the operator`, async () => {
-      await using threaded = await open(undefined, mortal);
+      await using threaded = await open(undefined, { entry: mortal });
       const { backend, losses } = threaded;
       const hooks = new Hooks();
       const live = backend.execute(request('r-1', { duration_ms: 3_600_000 }), hooks);
@@ -164,4 +172,33 @@ describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
       await assert.rejects(backend.start(never), { code: 'BACKEND_LOST' });
       await backend.close();
     });
+
+  it('does not wait for a thread that is stuck: it is terminated, and what it had is told', async () => {
+    const clock = new ManualClock();
+    await using threaded = await open(undefined, { entry: mortal, clock });
+    const { backend, lines, losses } = threaded;
+    const execution = backend.execute(request('r-stuck', {}, 'spin'), new Hooks());
+    const closing = backend.close();
+    await until('it is asked', () => clock.pauses.includes(15_000));
+    assert.equal(lines.length, 0);
+    clock.advance(15_000);
+    await closing;
+    const [line, ...others] = lines;
+    assert.match(line ?? '', /^error the thread of the backend is stuck.*r-stuck.*slipway cleanup/);
+    assert.deepEqual([others, losses], [[], []]);
+    await assert.rejects(execution.result, { code: 'BACKEND_LOST' });
+    assert.deepEqual(clock.pauses, []);
+  });
+
+  it('waits for a thread that works, however long it takes to end', async () => {
+    const clock = new ManualClock();
+    await using threaded = await open(undefined, { entry: patient, clock });
+    const closing = threaded.backend.close();
+    for (let ping = 1; ping < pingsOfPatience; ping += 1) {
+      await until('it has answered', () => clock.pauses.includes(5_000));
+      clock.advance(5_000);
+    }
+    await closing;
+    assert.deepEqual(threaded.lines, []);
+  });
 });

@@ -1,5 +1,5 @@
 /**
- * Rollouts whose agents do not want to end, at a server with the native backend; some are cancelled, each in a phase of its own. What a receipt says is
+ * Rollouts whose agents do not want to end, at a server whose backend runs trials; some are cancelled, each in a phase of its own. What a receipt says is
  * looked at the moment it comes: nothing of the rollout may be there any more. The others must not notice.
  */
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -19,6 +19,7 @@ import { startServeProcess } from '../support/serve-process.ts';
 import { repositoryDir } from '../support/slipway-cli.ts';
 import { hostProcessesWith } from '../conformance/environment/looking.ts';
 import { EngineFront } from './engine-front.ts';
+import { harborTable, writeTrialTask, type TrialBackend } from './trial-servers.ts';
 
 /** Where a cancellation meets the rollout. */
 export const abortPhases = [
@@ -32,10 +33,18 @@ export const abortPhases = [
 export type AbortPhase = (typeof abortPhases)[number];
 
 export interface AbortedRolloutsOptions {
+  /** `native`: terminus-2; `harbor`: a workflow that carries out what the same model says. */
+  readonly backend: TrialBackend;
   readonly rollouts: number;
   readonly cancelled: number;
   readonly concurrency: number;
   readonly seed: number;
+  /** Those to be met, one after the other and again; default: all, mixed. */
+  readonly phases?: readonly AbortPhase[];
+  /** How long the engine thinks about each call; default: as long as the default of `longestStayMs` needs. */
+  readonly latencyMs?: number;
+  /** Into a phase: shorter than the shortest agent. */
+  readonly longestStayMs?: number;
   /** How long after a receipt things may still be there, for machines that are busy with other things; then it may also be incomplete. 0 = not at all. */
   readonly patienceMs: number;
   readonly onReceipt?: (report: AbortReport) => void;
@@ -69,8 +78,11 @@ interface Planned {
 }
 
 const longestMs = 600_000;
-/** Into a phase. */
-const longestStayMs = 3_000;
+const mixedPhases = abortPhases.map(
+  (_, turn) => abortPhases[(turn * 5 + 2) % abortPhases.length] ?? 'before',
+);
+/** A workflow makes four calls, and an agent of ours some more with time between them. */
+const usualLatencyMs: Record<TrialBackend, number> = { native: 700, harbor: 1_500 };
 
 export async function abortRollouts(
   options: AbortedRolloutsOptions,
@@ -156,17 +168,22 @@ class AbortBench implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const { stateDir, concurrency, rollouts } = this.#options;
+    const { backend, stateDir, concurrency, rollouts } = this.#options;
+    const { latencyMs = usualLatencyMs[backend] } = this.#options;
     await mkdir(stateDir);
     const policy = path.join(repositoryDir, 'tests/support/policies/hostile-policy.ts');
-    const engine = await startEngineProcess(['--policy', policy, '--latency', 'constant:700']);
+    const engine = await startEngineProcess([
+      ...['--policy', policy, '--latency', `constant:${latencyMs}`],
+    ]);
     this.#stack.use(engine);
     this.#front = this.#stack.use(new EngineFront(engine.url));
     await this.#front.start();
     const config = path.join(this.#root, 'slipway.toml');
     await writeFile(
       config,
-      `[backend]\nkind = "native"\n[backend.native]\nenvironment = "local"\nagent_options = { record_terminal_session = false }\n`,
+      backend === 'harbor'
+        ? harborTable('Stubborn', path.join(this.#root, 'tasks'))
+        : `[backend]\nkind = "native"\n[backend.native]\nenvironment = "local"\nagent_options = { record_terminal_session = false }\n`,
     );
     const server = await startServeProcess(
       [
@@ -184,12 +201,12 @@ class AbortBench implements AsyncDisposable {
 
   /** Which are cancelled, and when. Those that are to be met in the queue are submitted last, as places are given in that order. */
   #plan(): readonly Planned[] {
-    const { rollouts, cancelled, seed } = this.#options;
+    const { rollouts, cancelled, seed, phases = mixedPhases } = this.#options;
     const every = rollouts / cancelled;
     const plan = Array.from({ length: rollouts }, (_, index): Planned => {
       const turn = Math.floor(index / every);
       const isCancelled = Math.floor((index + 1) / every) > turn;
-      const phase = isCancelled ? (abortPhases[(turn * 5 + 2) % abortPhases.length] ?? null) : null;
+      const phase = isCancelled ? (phases[turn % phases.length] ?? null) : null;
       return {
         id: `rollout-${index}`,
         marker: `${process.pid % 10_000}${String(seed % 100).padStart(2, '0')}${String(index).padStart(3, '0')}`,
@@ -227,6 +244,7 @@ class AbortBench implements AsyncDisposable {
     );
     void run;
     await this.#isIn(id, phase);
+    const { longestStayMs = 3_000 } = this.#options;
     if (phase !== 'queued') await delay(this.#random() * longestStayMs);
     const before = await this.#present(rollout);
     const [first, second] = await Promise.all([
@@ -334,7 +352,8 @@ class AbortBench implements AsyncDisposable {
     const until = performance.now() + longestMs;
     for (;;) {
       const document = this.#stages.get(id);
-      if (document !== undefined && isIn(document, phase)) return;
+      const hasAsked = this.#front!.firstAt(id) !== null;
+      if (document !== undefined && isIn(document, phase, hasAsked)) return;
       if (performance.now() > until || this.#isOver)
         throw new Error(`${id} never came to ${phase}: ${JSON.stringify(document)}`);
       await delay(5);
@@ -354,19 +373,19 @@ class AbortBench implements AsyncDisposable {
   }
 
   async #writeTask({ id, marker, phase }: Planned): Promise<void> {
-    const dir = path.join(this.#root, 'tasks', id);
-    await mkdir(path.join(dir, 'tests'), { recursive: true });
-    await mkdir(path.join(dir, 'environment'));
-    const image = '[environment]\ndocker_image = "debian:bookworm-slim"\n';
-    await writeFile(path.join(dir, 'task.toml'), image);
-    await writeFile(path.join(dir, 'instruction.md'), `Stay, with the marker ${marker}.\n`);
     const lingers = `(setsid sleep 6${marker} >/dev/null 2>&1 &)`;
-    const test = `trap "" TERM\n${lingers}\nsleep ${phase === 'verifying' ? 30 : 0.5}\necho 1 > /logs/verifier/reward.txt\n`;
-    await writeFile(path.join(dir, 'tests/test.sh'), test);
+    const restSec = phase === 'verifying' ? 30 : 0.5;
+    await writeTrialTask(path.join(this.#root, 'tasks', id), {
+      backend: this.#options.backend,
+      instruction: `Stay, with the marker ${marker}.`,
+      test: `trap "" TERM\n${lingers}\nsleep ${restSec}\necho 1 > /logs/verifier/reward.txt\n`,
+    });
   }
 }
 
-function isIn({ state, waiting_on: wait }: RolloutDocument, phase: AbortPhase): boolean {
+/** `hasAsked`: its agent has called its model, and soon does what that says. */
+function isIn(document: RolloutDocument, phase: AbortPhase, hasAsked: boolean): boolean {
+  const { state, waiting_on: wait } = document;
   switch (phase) {
     case 'before':
       return true;
@@ -375,6 +394,7 @@ function isIn({ state, waiting_on: wait }: RolloutDocument, phase: AbortPhase): 
     case 'booting':
       return wait?.kind === 'sandbox-create';
     case 'running':
+      return wait?.kind === 'agent' && hasAsked;
     case 'twice':
       return wait?.kind === 'agent';
     case 'verifying':

@@ -182,11 +182,16 @@ export async function untilAbsent(
   { since, limitMs }: { readonly since: number; readonly limitMs: number },
 ): Promise<number> {
   for (;;) {
-    const state = await machineState({ stateDirs: [stateDir] });
-    if (!names.some((name) => isPresent(state, name))) return performance.now() - since;
+    if (!(await anyPresent(names, stateDir))) return performance.now() - since;
     if (performance.now() - since > limitMs) return Number.POSITIVE_INFINITY;
     await delay(50);
   }
+}
+
+/** Whether anything of one of these sandboxes is there. The look costs some processor time. */
+export async function anyPresent(names: readonly string[], stateDir: string): Promise<boolean> {
+  const state = await machineState({ stateDirs: [stateDir] });
+  return names.some((name) => isPresent(state, name));
 }
 
 function isPresent(state: MachineState, name: string): boolean {

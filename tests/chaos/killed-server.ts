@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,17 +12,18 @@ import { journalOf } from '../support/journal-names.ts';
 import { seededRandom } from '../support/random.ts';
 import { startServeProcess, type ServeProcess } from '../support/serve-process.ts';
 import { bundledTasksDir, repositoryDir } from '../support/slipway-cli.ts';
-import { untilAbsent } from './killed-runs.ts';
+import { anyPresent, untilAbsent } from './killed-runs.ts';
 import { LiveLoad, type PlannedWork } from './live-load.ts';
 import { judgeRollout } from './rollout-evidence.ts';
 import { addGarbage, addHalfRecord } from './store-garbage.ts';
 import { inspectStore } from './store-inspection.ts';
+import { harborTable, quickTask, writeTrialTask, type TrialBackend } from './trial-servers.ts';
 
 export interface KilledServerOptions {
-  /** `native`: an oracle in local sandboxes. */
-  readonly backend?: 'null' | 'native';
+  /** `native`: an oracle in local sandboxes; `harbor`: a workflow in such. */
+  readonly backend?: KilledBackend;
   readonly kills: number;
-  /** Rollouts that are under way all the time. */
+  /** Rollouts that are under way all the time. On the backend `null` half of them run, elsewhere all. */
   readonly live: number;
   readonly seed: number;
   /** Moments, one after the other and again; default: all kinds. */
@@ -35,6 +36,8 @@ export interface KilledServerOptions {
   readonly orphanLimitMs?: number;
   readonly onKill?: (kill: KillReport) => void;
 }
+
+export type KilledBackend = 'null' | TrialBackend;
 
 export interface KillReport {
   readonly kind: KillKind;
@@ -69,34 +72,22 @@ export interface KilledServerReport {
 
 const allKinds: readonly KillKind[] = ['timed', 'callback', 'starting', 'timed', 'cancel'];
 
-const planned: Record<'null' | 'native', (random: () => number) => PlannedWork> = {
-  null: (random) => {
-    const reward = Math.round(random() * 1000) / 1000;
-    const timing = {
-      duration_ms: Math.floor(random() * 600),
-      grade_ms: Math.floor(random() * 300),
-    };
-    return { metadata: { null: { ...timing, reward } }, reward };
-  },
-  native: () => ({
-    metadata: { harbor_task: path.join(bundledTasksDir, 'file-answer') },
-    reward: 1,
-  }),
-};
 /** A kill at a callback lets at most so many pass. */
-const callbacksBefore = { null: 40, native: 6 };
-const running = { null: (live: number) => Math.ceil(live / 2), native: () => 4 };
+const callbacksBefore: Record<KilledBackend, number> = { null: 40, native: 6, harbor: 6 };
+/** Before a kill at any moment: as long as it takes until all sandboxes are there. */
+const longestRestMs: Record<KilledBackend, number> = { null: 900, native: 5_000, harbor: 8_000 };
 
 export async function killServer(options: KilledServerOptions): Promise<KilledServerReport> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'killed-server-'));
   const dataDir = path.join(root, 'data');
   const random = seededRandom(options.seed);
   const { backend = 'null', orphanLimitMs = 10_000 } = options;
+  const setting = await settingOf(backend, root);
+  const running = backend === 'null' ? Math.ceil(options.live / 2) : options.live;
   const flags = [
-    ...['--backend', backend, '--data-dir', dataDir, '--shutdown-drain-sec', '1'],
-    ...(backend === 'native' ? ['--backend-native-agent', 'oracle'] : []),
-    ...['--max-concurrent', String(running[backend](options.live))],
-    ...['--max-queue-depth', String(options.live)],
+    ...setting.flags,
+    ...['--data-dir', dataDir, '--shutdown-drain-sec', '1'],
+    ...['--max-concurrent', String(running), '--max-queue-depth', String(options.live)],
   ];
   const program = path.join(import.meta.dirname, 'serve-without-outbox.ts');
   const start = (): Promise<ServeProcess> =>
@@ -110,7 +101,7 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
     serverUrl: () => server.url,
     live: options.live,
     random: seededRandom(options.seed + 1),
-    plan: planned[backend],
+    plan: setting.plan,
     forgetsPending: options.isOutboxOff ?? false,
   });
   try {
@@ -125,7 +116,7 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
         await load.atCallback(Math.floor(random() * callbacksBefore[backend]), kill);
       else if (kind === 'cancel') await load.atCancel(kill);
       else if (kind === 'creating') await whileCreating(root, server.child.pid ?? -1, kill);
-      else await delay(20 + random() * 900);
+      else await delay(20 + random() * longestRestMs[backend]);
       const live = load.live;
       await server.kill();
       const afterMs = performance.now() - startedAt;
@@ -181,6 +172,38 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
   }
 }
 
+interface KilledSetting {
+  readonly flags: readonly string[];
+  readonly plan: (random: () => number) => PlannedWork;
+}
+
+async function settingOf(backend: KilledBackend, root: string): Promise<KilledSetting> {
+  switch (backend) {
+    case 'null':
+      return { flags: ['--backend', 'null'], plan: plannedNull };
+    case 'native': {
+      const metadata = { harbor_task: path.join(bundledTasksDir, 'file-answer') };
+      const flags = ['--backend', 'native', '--backend-native-agent', 'oracle'];
+      return { flags, plan: () => ({ metadata, reward: 1 }) };
+    }
+    case 'harbor': {
+      const [task, config] = [path.join(root, 'task'), path.join(root, 'slipway.toml')];
+      await writeTrialTask(task, { ...quickTask, backend });
+      await writeFile(config, harborTable('Quick', task));
+      return { flags: ['--config', config], plan: () => ({ metadata: {}, reward: 1 }) };
+    }
+  }
+}
+
+function plannedNull(random: () => number): PlannedWork {
+  const reward = Math.round(random() * 1000) / 1000;
+  const timing = {
+    duration_ms: Math.floor(random() * 600),
+    grade_ms: Math.floor(random() * 300),
+  };
+  return { metadata: { null: { ...timing, reward } }, reward };
+}
+
 /** Acts in the very turn in which a create call is seen to be on its way. */
 async function whileCreating(stateDir: string, pid: number, act: () => void): Promise<void> {
   const until = performance.now() + 60_000;
@@ -191,7 +214,7 @@ async function whileCreating(stateDir: string, pid: number, act: () => void): Pr
   act();
 }
 
-/** Until nothing of the sandboxes is there and the journal of the dead server says so; Infinity = never. */
+/** Until the journal of the dead server says that nothing of the sandboxes is there, and it is so; Infinity = never. */
 async function untilClean(
   pid: number,
   found: {
@@ -202,12 +225,15 @@ async function untilClean(
   },
 ): Promise<number> {
   const { open, root, startedAt, limitMs } = found;
-  const absentMs = await untilAbsent(open, root, { since: startedAt, limitMs });
   for (;;) {
     const sinceMs = performance.now() - startedAt;
-    if (journalOf(root, pid).open.length === 0) return Math.max(absentMs, sinceMs);
     if (sinceMs > limitMs) return Number.POSITIVE_INFINITY;
-    await delay(20);
+    if (journalOf(root, pid).open.length > 0) {
+      await delay(20);
+      continue;
+    }
+    if (!(await anyPresent(open, root))) return sinceMs;
+    return await untilAbsent(open, root, { since: startedAt, limitMs });
   }
 }
 

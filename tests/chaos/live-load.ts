@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ListenerFault, ReceivedCallback } from '../../src/callbacks/callback-listener.ts';
 import { RolloutController } from '../../src/callbacks/rollout-controller.ts';
 import type { RolloutEvidence, SeenCallback } from './rollout-evidence.ts';
+import { unusedModelUrl } from './unused-model.ts';
 
 export interface LiveLoadOptions {
   readonly serverUrl: () => string;
@@ -147,7 +148,10 @@ export class LiveLoad implements AsyncDisposable {
   async #run(plan: Planned, metadata: PlannedWork['metadata']): Promise<void> {
     try {
       await this.#controller.run(
-        { rollout_id: plan.id, initial_messages: [], metadata },
+        {
+          ...{ rollout_id: plan.id, initial_messages: [], metadata },
+          chat_completions_url: unusedModelUrl,
+        },
         plan.aborted.signal,
       );
       plan.end = 'callback';

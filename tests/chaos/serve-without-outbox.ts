@@ -18,7 +18,7 @@ const server = await startServer(config, {
       new Proxy(store, {
         get: (target, key) => {
           if (key === 'recover')
-            return async () => ({ live: (await target.recover()).live, pending: [] });
+            return async () => ({ ...(await target.recover()), delivering: [], pending: [] });
           const value: unknown = Reflect.get(target, key);
           return typeof value === 'function' ? (value.bind(target) as unknown) : value;
         },

@@ -51,6 +51,25 @@ test('an env file knows comments, export and both quotes, and expands nothing', 
   });
 });
 
+test('a quoted value of an env file goes over several lines, and a file may begin with a mark', () => {
+  const text = '\ufeffKEY="-----BEGIN\r\nabc\n-----END" # mine\nexport B=\'1\n2\'\nC=3';
+  assert.deepEqual(parseEnvFile(text, new Problems()), {
+    KEY: '-----BEGIN\nabc\n-----END',
+    B: '1\n2',
+    C: '3',
+  });
+});
+
+test('a quote that is not closed is named by its line, without what stands in it', () => {
+  const problems = new Problems();
+  const found = parseEnvFile('A=1\nB="secret\nC=2', problems, '--secrets-file');
+  assert.deepEqual(
+    problems.found.map(({ field, message }) => [field, message]),
+    [['--secrets-file line 2', 'a quote is not closed']],
+  );
+  assert.deepEqual(found, { A: '1', C: '2' });
+});
+
 test('a line of an env file that is no assignment names its number', () => {
   const problems = new Problems();
   parseEnvFile('A=1\nwhat is this', problems);

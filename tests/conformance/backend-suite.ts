@@ -3,7 +3,9 @@
  * succeeds, fails, or runs until it is stopped.
  */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type {
   Execution,
   ExecutionBackend,
@@ -29,6 +31,8 @@ export interface BackendAdapter {
   readonly kind?: string;
   /** Waiting is charged to the agent's time, as the backend's protocol says. */
   readonly chargesQueueTime: boolean;
+  /** A rollout that succeeds brings files. */
+  readonly leavesFiles: boolean;
   open(): Promise<OpenBackend>;
 }
 
@@ -196,12 +200,39 @@ export function backendSuite(adapter: BackendAdapter): void {
       },
     );
 
+    using('is over when it has been released after an abort', async (open, hooks) => {
+      const execution = open.backend.execute(requestOf(open, 'runs'), hooks);
+      await until('the agent has begun', () => hooks.told.includes('begins'));
+      await execution.abort(new Error('enough'));
+      await execution.release();
+      const isOver = settled(execution).then(() => true);
+      assert.equal(await Promise.race([isOver, nextTurn(false)]), true);
+    });
+
     using('may be aborted after its end, which changes nothing', async (open, hooks) => {
       const execution = open.backend.execute(requestOf(open, 'succeeds'), hooks);
       const { status } = await execution.result;
       await execution.abort(new Error('too late'));
       assert.equal((await execution.result).status, status);
     });
+
+    for (const isComplete of [true, false])
+      using(
+        isComplete
+          ? 'frees the disk of what the archive has taken'
+          : 'keeps what the archive could not take, until the rollout is forgotten',
+        async (open, hooks) => {
+          const request = requestOf(open, 'succeeds');
+          const execution = open.backend.execute(request, hooks);
+          const { files } = await execution.result;
+          assert.equal(files.length > 0, adapter.leavesFiles);
+          const found = (): Set<boolean> => new Set(files.map((file) => existsSync(file.path)));
+          await execution.release({ isComplete });
+          if (adapter.leavesFiles) assert.deepEqual(found(), new Set([!isComplete]));
+          await open.backend.forget?.([request.id]);
+          assert.equal(found().has(true), false);
+        },
+      );
 
     using('lets no secret into what it tells', async (open, hooks) => {
       for (const kind of ['succeeds', 'fails'] as const) {

@@ -1,10 +1,15 @@
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { after } from 'node:test';
 import type { AgentResolver } from '../../src/agents/agent.ts';
+import { ThreadedBackend } from '../../src/app/serve/threaded-backend.ts';
 import type { ExecutionBackend } from '../../src/backends/execution-backend.ts';
 import { LocalBackend } from '../../src/backends/local/local-backend.ts';
 import { NullBackend } from '../../src/backends/null/null-backend.ts';
+import { readMachine } from '../../src/config/machine.ts';
+import { compileServeConfig } from '../../src/config/serve/read-serve-config.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import { silentLogger } from '../../src/core/logger.ts';
@@ -19,22 +24,57 @@ import { systemPython } from '../backends/local/local-bench.ts';
 const limits = { maxConcurrent: 4, maxQueueDepth: 4 };
 const parts = { limits, clock: systemClock, logger: silentLogger };
 
+const told: Readonly<Record<RolloutKind, object>> = {
+  succeeds: { reward: 0.5 },
+  fails: { fail: 'AGENT_FAILED' },
+  runs: { duration_ms: 3_600_000 },
+};
+
 backendSuite({
   name: 'null',
   chargesQueueTime: false,
+  leavesFiles: false,
   open: () => {
     const backend = new NullBackend({}, parts);
-    const told: Readonly<Record<RolloutKind, object>> = {
-      succeeds: { reward: 0.5 },
-      fails: { fail: 'AGENT_FAILED' },
-      runs: { duration_ms: 3_600_000 },
-    };
     return Promise.resolve({
       backend,
       metadata: (kind) => ({ null: told[kind] }),
       [Symbol.asyncDispose]: () => backend.close(),
     });
   },
+});
+
+/** Starting a thread takes its time: one is for all, and the case that closes its backend is the last. */
+const thread = { folder: '', backend: null as Promise<ThreadedBackend> | null };
+
+async function startThread(): Promise<ThreadedBackend> {
+  thread.folder = await mkdtemp(path.join(tmpdir(), 'slipway-thread-'));
+  const variables = { HOME: thread.folder };
+  const document = { backend: { kind: 'null' }, data_dir: thread.folder };
+  const machine = readMachine(variables, thread.folder);
+  const config = compileServeConfig({ flags: {}, document, file: null }, machine);
+  const composition = { variables, cwd: thread.folder };
+  const onLost = (reason: Error): never => assert.fail(reason);
+  const backend = await ThreadedBackend.open({ config, composition }, { ...parts, onLost });
+  await backend.start(never);
+  return backend;
+}
+
+after(async () => {
+  await (await thread.backend)?.close();
+  await rm(thread.folder, { recursive: true, force: true });
+});
+
+backendSuite({
+  name: 'null in a thread',
+  kind: 'null',
+  chargesQueueTime: false,
+  leavesFiles: false,
+  open: async () => ({
+    backend: await (thread.backend ??= startThread()),
+    metadata: (kind) => ({ null: told[kind] }),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }),
 });
 
 const userCode = path.join(import.meta.dirname, '../backends/local/user');
@@ -48,6 +88,7 @@ for (const [name, file, runs, memory_mb] of kinds)
     name,
     kind: 'local',
     chargesQueueTime: true,
+    leavesFiles: true,
     open: async () => {
       const dataDir = await mkdtemp(path.join(tmpdir(), 'slipway-local-'));
       const options = { workflow: `${file}:Workflow`, grader: `${file}:TestGrader`, memory_mb };
@@ -57,7 +98,7 @@ for (const [name, file, runs, memory_mb] of kinds)
       );
       await backend.start(never);
       const acts: Readonly<Record<RolloutKind, string>> = {
-        ...{ succeeds: 'list', fails: 'throws', runs },
+        ...{ succeeds: 'artifacts', fails: 'throws', runs },
       };
       return {
         backend,
@@ -91,6 +132,7 @@ const obedient: AgentResolver = () =>
 backendSuite({
   name: 'native',
   chargesQueueTime: false,
+  leavesFiles: true,
   open: async () => {
     const bench = await nativeBench({ resolveAgent: obedient });
     return await withTasks(bench);
@@ -100,6 +142,7 @@ backendSuite({
 backendSuite({
   name: 'harbor',
   chargesQueueTime: false,
+  leavesFiles: true,
   open: async () => {
     const bench = await harborBench({
       provider: new FakeProvider(),

@@ -5,7 +5,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { harborPeerDir, harborPeerRecord, harborPython } from '../../scripts/setup/harbor-peer.js';
+import { RunnerBroken } from '../../src/runner/runner-ended.ts';
+import { RunnerProcess } from '../../src/runner/runner-process.ts';
 import { trialResultSchema } from '../../src/wire/harbor/trial-result.ts';
+import type { HarborAgentSettings } from '../../src/wire/runner/harbor-agent-messages.ts';
 import { ChatUpstream, type ReceivedCall } from '../fakes/chat-upstream.ts';
 import { taskFolder } from '../fakes/task-folder.ts';
 import { startSlipway } from '../support/slipway-cli.ts';
@@ -120,6 +123,37 @@ test('slipway run takes the class by its import path, and a Python for it', asyn
     await rm(root, { recursive: true, force: true });
   }
 });
+
+test('an agent of Harbor’s own is refused under another name, and taken under its own', async () => {
+  const load = async (importPath: string): Promise<unknown> => {
+    const runner = new RunnerProcess({
+      role: 'harbor-agent',
+      interpreter: { python: harborPython(), path: [harborPeerDir(), harborAgentsDir] },
+      settings: { ...loneSettings, import_path: importPath },
+      variables: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
+    });
+    try {
+      return (await runner.ready).details['name'];
+    } finally {
+      await runner.terminate();
+    }
+  };
+  await assert.rejects(
+    load('harbor_agents:Borrowed'),
+    (error) =>
+      error instanceof RunnerBroken &&
+      error.message.includes(
+        "harbor_agents:Borrowed is Harbor's own agent harbor.agents.nop:NopAgent",
+      ),
+  );
+  assert.equal(await load('harbor.agents.nop:NopAgent'), 'nop');
+});
+
+const loneSettings: Omit<HarborAgentSettings, 'import_path'> = {
+  ...{ trial_dir: '/trial', logs_dir: '/trial/agent', session_id: 'trial__agent' },
+  ...{ model_name: null, mcp_servers: [], skills_dir: null, extra_env: {}, kwargs: {} },
+  environment_logs_dir: '/logs/agent',
+};
 
 function bodyOf({ body }: ReceivedCall): Record<string, unknown> {
   return JSON.parse(body.toString()) as Record<string, unknown>;

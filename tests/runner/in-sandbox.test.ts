@@ -5,7 +5,9 @@ import { mkdir, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { runnerPackageDir } from '../../src/runner/interpreter.ts';
+import { runnerPackageDir, runnerProgram } from '../../src/runner/interpreter.ts';
+
+const program = path.join(runnerPackageDir, runnerProgram);
 
 const code = `
 class Workflow:
@@ -40,7 +42,7 @@ async function carryOut(part: string, files: Readonly<Record<string, object>>) {
     await mkdir(path.join(root.path, path.dirname(name)), { recursive: true });
     await writeFile(path.join(root.path, name), JSON.stringify(content));
   }
-  const { status, stderr } = spawnSync('python3', ['-m', 'slipway_runner.in_sandbox', part], {
+  const { status, stderr } = spawnSync('python3', [program, 'in-sandbox', part], {
     env: {
       ...process.env,
       PYTHONPATH: [runnerPackageDir, root.path].join(path.delimiter),

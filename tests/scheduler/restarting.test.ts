@@ -4,7 +4,7 @@ import { MemoryRolloutStore } from '../../src/store/memory/memory-rollout-store.
 import type { RolloutStore } from '../../src/store/rollout-store.ts';
 import { ManualClock } from '../fakes/manual-clock.ts';
 import { until } from '../support/until.ts';
-import { fired, SchedulerBench, success } from './scheduler-bench.ts';
+import { fired, operator, SchedulerBench, success } from './scheduler-bench.ts';
 
 /** The store as a process sees it that is killed: from then on nothing that it still does arrives. */
 function untilKilled(store: RolloutStore, killed: AbortSignal): RolloutStore {
@@ -21,11 +21,16 @@ function untilKilled(store: RolloutStore, killed: AbortSignal): RolloutStore {
 /** Two lives of a server on one store. */
 async function secondLife(
   first: (bench: SchedulerBench) => Promise<void>,
-  options: { readonly awayMs?: number; readonly queueTimeoutMs?: number } = {},
+  options: {
+    readonly awayMs?: number;
+    readonly queueTimeoutMs?: number;
+    /** Nobody takes callbacks after the restart. */
+    readonly isHeld?: boolean;
+  } = {},
 ): Promise<SchedulerBench> {
   const clock = new ManualClock();
   const store = new MemoryRolloutStore(() => clock.now());
-  const { queueTimeoutMs = 3_600_000 } = options;
+  const { queueTimeoutMs = 3_600_000, isHeld = false } = options;
   const kill = new AbortController();
   const mortal = untilKilled(store, kill.signal);
   const dead = await SchedulerBench.started({ store: mortal, clock, queueTimeoutMs });
@@ -34,6 +39,7 @@ async function secondLife(
   kill.abort();
   clock.advance(options.awayMs ?? 0);
   const bench = new SchedulerBench({ store, clock, queueTimeoutMs });
+  bench.callbacks.isHeld = isHeld;
   await bench.scheduler.start();
   return bench;
 }
@@ -116,7 +122,91 @@ describe('a restart', () => {
       bench.callbacks.enqueued.map(({ key, body }) => `${key} ${body}`),
       before,
     );
-    assert.equal(bench.scheduler.admission().capacity.in_flight, 0);
+    await bench.empty();
+  });
+
+  describe('with callbacks that are still to be delivered', () => {
+    const ended = ['r1', 'r2', 'r3', 'r4', 'r5', 'r6'];
+    const endAll = async (dead: SchedulerBench): Promise<void> => {
+      for (const id of ended) await dead.submit(id, {}, id === 'r1' ? 'blue' : null);
+      for (const id of ended) {
+        (await dead.execution(id)).succeed();
+        await dead.reaches(id, 'success');
+      }
+    };
+
+    it('holds the places of their rollouts until they are settled', async () => {
+      const bench = await secondLife(endAll, { isHeld: true });
+      const { capacity, delivering, running, queued } = bench.scheduler.admission();
+      assert.deepEqual([capacity.in_flight, capacity.available], [6, 0]);
+      assert.deepEqual([delivering, running, queued], [6, 0, 0]);
+      const refused = await bench.submit('next');
+      assert.ok(refused.kind === 'refused' && refused.reason === 'full');
+      const view = await bench.scheduler.inspect('r1', operator);
+      assert.equal(view?.progress?.stage, 'delivering callbacks');
+      const receipts = await bench.scheduler.cancel({ kind: 'prefix', prefix: 'r' }, operator);
+      assert.equal(receipts.size, 0);
+      bench.callbacks.release('r1');
+      await until('a place is free', () => bench.scheduler.admission().capacity.available === 1);
+      assert.equal((await bench.submit('next')).kind, 'accepted');
+      assert.equal(await bench.state('r1'), 'success');
+      (await bench.execution('next')).succeed();
+      await bench.reaches('next', 'success');
+      for (const id of [...ended.slice(1), 'next']) bench.callbacks.release(id);
+      await bench.empty();
+    });
+
+    it('holds none whose receiver was silent for a whole round before', async () => {
+      const bench = await secondLife(
+        async (dead) => {
+          await endAll(dead);
+          const [completion, grader] = await dead.store.deliveries('r2');
+          await dead.store.attempted(completion!.key, { attempts: 5, error: 'gone' });
+          await dead.store.attempted(grader!.key, { attempts: 4, error: 'gone' });
+          const [other] = await dead.store.deliveries('r3');
+          await dead.store.attempted(other!.key, { attempts: 4, error: 'gone' });
+          for (const { key } of await dead.store.deliveries('r4'))
+            await dead.store.dead(key, { attempts: 5, error: 'gone' });
+        },
+        { isHeld: true },
+      );
+      assert.equal(bench.scheduler.admission().capacity.in_flight, 4);
+      assert.equal((await bench.submit('next')).kind, 'accepted');
+      assert.equal(bench.callbacks.bodies('r2').length, 2, 'they go out all the same');
+    });
+
+    it('lets a stop come to its end', async () => {
+      const bench = await secondLife(endAll, { isHeld: true });
+      await bench.stop({ hurry: fired() });
+      for (const id of ended) bench.callbacks.release(id);
+      await bench.scheduler.settled(60_000);
+      await bench.empty();
+    });
+  });
+
+  it('ends what has waited too long in the meantime at once, whatever is free', async () => {
+    const bench = await secondLife(
+      async (dead) => {
+        await dead.submit('brief', { agent_timeout_sec: 20 });
+        await dead.submit('booting');
+        await dead.execution('booting');
+        dead.clock.advance(5_000);
+        await dead.submit('later');
+      },
+      { awayMs: 57_000, queueTimeoutMs: 60_000 },
+    );
+    await bench.execution('later');
+    for (const id of ['brief', 'booting']) {
+      await bench.reaches(id, 'failure');
+      const { outcome, startedAt } = (await bench.store.rollout(id))!;
+      assert.equal(outcome?.cause, 'QUEUE_TIMEOUT');
+      assert.equal(startedAt, null);
+      assert.equal(bench.callbacks.bodies(id).length, 2);
+    }
+    assert.deepEqual([...bench.backend.executions.keys()], ['later']);
+    assert.equal((await bench.execution('later')).request.queuedMs, 57_000);
+    (await bench.execution('later')).succeed();
+    await bench.empty();
   });
 
   it('counts the time that the server was away as waiting', async () => {

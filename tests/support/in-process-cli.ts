@@ -41,7 +41,7 @@ export async function slipwayInProcess(
       signal: options.signal ?? new AbortController().signal,
       announceInterruptsBy: () => undefined,
       releaseInterrupts: () => undefined,
-      ports: () => composeApp(options.variables, options.cwd),
+      ports: (variables = {}) => composeApp({ ...options.variables, ...variables }, options.cwd),
     });
   });
   try {

@@ -7,6 +7,10 @@ import type { EnvironmentRequests } from './environment-requests.ts';
 const interpreterRemedy =
   'Name a Python interpreter that has what the agent needs (SLIPWAY_PYTHON), and see that the module is found from the folder of this command or in SLIPWAY_PYTHONPATH.';
 
+/** Names that Harbor gives to limits that have passed, and what they are called where none has: only the trial knows its limits. */
+const limitTypes: ReadonlySet<string> = new Set(['AgentTimeoutError', 'AgentSetupTimeoutError']);
+const anyTimeout = 'TimeoutError';
+
 /** An exception of the agent's code. A request that was refused stays what it was: a sandbox that went is not the agent's failure. */
 export function failureOf(
   failure: HarborAgentFailure,
@@ -27,7 +31,7 @@ export function failureOf(
     phase === 'agent-setup' ? 'AGENT_SETUP_FAILED' : isExit ? 'AGENT_EXIT_NONZERO' : 'AGENT_FAILED';
   return new RolloutError(code, `agent ${name}: ${type}: ${message}`, {
     phase,
-    exceptionType: type,
+    exceptionType: limitTypes.has(type) ? anyTimeout : type,
     detail: traceback,
   });
 }

@@ -15,6 +15,15 @@ export class LineLog {
     const [first = '', ...rest] = text.split('\n');
     const lines = [cutText(this.#begun + first, longestLine), ...rest];
     this.#begun = cutText(lines.pop() ?? '', longestLine);
-    for (const line of lines) if (line.trim() !== '') this.#say(cutText(line, longestLine));
+    for (const line of lines) this.#tell(line);
+  }
+
+  /** Nothing comes any more: what was begun is a line too. */
+  end(): void {
+    this.push('\n');
+  }
+
+  #tell(line: string): void {
+    if (line.trim() !== '') this.#say(cutText(line, longestLine));
   }
 }

@@ -185,13 +185,14 @@ export class PythonAgent implements Agent {
 
   #start(): RunnerProcess {
     const { logger, hostVariables } = this.#options;
+    const log = new LineLog((line) => logger.log('debug', 'agent', { line }));
     const runner = new RunnerProcess({
       role: 'harbor-agent',
       interpreter: this.#interpreter,
       settings: this.#settings(),
       variables: hostVariables,
+      onGone: () => log.end(),
     });
-    const log = new LineLog((line) => logger.log('debug', 'agent', { line }));
     runner.onPrint = (text) => log.push(text);
     return runner;
   }

@@ -1,10 +1,12 @@
 /** Fetches what the server keeps of a finished rollout into the folder of the evaluation. */
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
-import type { ServerClient } from '../server-client.ts';
+import { makeFolder } from '../../core/make-folder.ts';
+import type { RolloutDetailDocument } from '../../wire/api/rollout.ts';
 import { downloadRollout } from '../download-rollout.ts';
+import type { ServerClient } from '../server-client.ts';
 import type { EvalFolder } from './eval-folder.ts';
 import type { KeptEvent } from './eval-events.ts';
 
@@ -14,7 +16,23 @@ export interface CollectedItem {
   readonly rolloutId: string;
 }
 
-type Collected = Pick<KeptEvent, 'trajectory_filename' | 'tokens' | 'cause' | 'verdict'>;
+/** Where rollouts are kept: a server, or the folder of one that is gone. */
+export interface KeptRollouts extends Pick<ServerClient, 'files' | 'download'> {
+  rollout(id: string, signal: AbortSignal): Promise<KeptRollout>;
+}
+
+type OutcomeDocument = NonNullable<RolloutDetailDocument['outcome']>;
+
+export interface KeptRollout {
+  /** null = it is not over, or nothing says how it ended. */
+  readonly outcome: Pick<OutcomeDocument, 'cause' | 'verdict'> | null;
+  /** What is still done for it; null = nothing. */
+  readonly stage: string | null;
+  /** Nobody is there who could write more. */
+  readonly isFinal?: boolean;
+}
+
+export type Collected = Pick<KeptEvent, 'trajectory_filename' | 'tokens' | 'cause' | 'verdict'>;
 
 /** The archive is written after the last callback: it is waited for that long. */
 const archiveMs = 30_000;
@@ -30,7 +48,7 @@ const totals = z.object({
 export async function collectItem(
   { rowIndex, runIndex, rolloutId }: CollectedItem,
   parts: {
-    readonly client: Pick<ServerClient, 'rollout' | 'files' | 'download'>;
+    readonly client: KeptRollouts;
     readonly folder: EvalFolder;
     readonly clock: Clock;
     readonly signal: AbortSignal;
@@ -70,18 +88,18 @@ export async function collectItem(
 async function archived(
   rolloutId: string,
   { client, clock, signal }: Parameters<typeof collectItem>[1],
-): Promise<Awaited<ReturnType<ServerClient['rollout']>>['outcome']> {
+): Promise<KeptRollout['outcome']> {
   const end = clock.monotonicMs() + archiveMs;
   for (;;) {
     const rollout = await client.rollout(rolloutId, signal);
-    const isOver = rollout.outcome !== null && rollout.stage === null;
+    const isOver = rollout.stage === null && (rollout.outcome !== null || rollout.isFinal === true);
     if (isOver || clock.monotonicMs() > end) return rollout.outcome;
     await clock.sleep(lookMs, signal);
   }
 }
 
 async function move(from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true });
+  await makeFolder(dirname(to));
   await rename(from, to);
 }
 

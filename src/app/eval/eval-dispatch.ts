@@ -11,16 +11,15 @@ import type { EvalConfig } from '../../config/eval/read-eval-config.ts';
 import type { Clock } from '../../core/clock.ts';
 import { cutText } from '../../core/cut-text.ts';
 import { attribute, messageOf, RolloutError } from '../../core/errors.ts';
-import { Limiter } from '../../core/limiter.ts';
 import { LinkedAbort, never } from '../../core/linked-abort.ts';
 import { ServerClient } from '../server-client.ts';
 import { classifyEnd, failed, mayBeOutage, type ItemEnd } from './classify-end.ts';
-import { collectItem } from './collect-item.ts';
 import type { Dataset } from './dataset.ts';
 import type { EvalEvent } from './eval-events.ts';
 import type { EvalFolder } from './eval-folder.ts';
 import type { EvalItem } from './eval-items.ts';
 import type { EvalServer } from './eval-server.ts';
+import { ItemCollector } from './item-collector.ts';
 import { probeModel, type ProbedModel } from './model-probe.ts';
 import { waitUntilOver } from './wait-until-over.ts';
 
@@ -43,33 +42,33 @@ interface Live {
 }
 
 const maxMessageLength = 2_000;
-const collectMs = 60_000;
-const collectedAtOnce = 4;
 const watchMs = 2_000;
 const missedLooks = 3;
 
 export class EvalDispatch {
   readonly #parts: DispatchParts;
-  readonly #client: ServerClient;
   readonly #controller: RolloutController;
   readonly #live = new Map<string, Live>();
-  readonly #collections = new Set<Promise<void>>();
-  readonly #collecting = new Limiter(collectedAtOnce);
+  readonly #collector: ItemCollector;
   readonly #returned: string[] = [];
   /** Ends everything: nothing that goes on could be written down. */
   readonly #unwritable = new LinkedAbort([]);
   #halted: RolloutError | null = null;
-  #lacksArchive = false;
 
   constructor(parts: DispatchParts) {
     this.#parts = parts;
     const { url, key } = parts.server;
-    this.#client = new ServerClient({ url, key }, { fetch });
+    const { folder, clock, note } = parts;
+    this.#collector = new ItemCollector({
+      client: new ServerClient({ url, key }, { fetch }),
+      ...{ folder, clock, note },
+      record: (event) => this.#record(event),
+    });
     this.#controller = new RolloutController({
-      ...{ serverUrl: url, clock: parts.clock, callbackTimeoutMs: parts.config.itemTimeoutMs },
+      ...{ serverUrl: url, clock, callbackTimeoutMs: parts.config.itemTimeoutMs },
       ...(key !== null && { serverKey: key }),
       commit: (end) => this.#commit(end),
-      onConflict: (rolloutId) => parts.note(`${rolloutId}: a later callback says something else`),
+      onConflict: (rolloutId) => note(`${rolloutId}: a later callback says something else`),
     });
   }
 
@@ -102,7 +101,7 @@ export class EvalDispatch {
     } finally {
       watching.abort(new Error('nothing runs any more'));
       await watch;
-      await Promise.all(this.#collections);
+      await this.#collector.settled();
       if (!this.#parts.server.isOwn && this.#returned.length > 0)
         await waitUntilOver(this.#returned, this.#parts);
       await this.#controller.close();
@@ -112,7 +111,7 @@ export class EvalDispatch {
   /** What an earlier life of the evaluation left with a server that runs on. */
   async takeUp(items: readonly EvalItem[], left: readonly string[]): Promise<void> {
     if (left.length > 0) await this.#controller.cancel(left).catch(() => undefined);
-    for (const item of items) this.#collect(item);
+    for (const item of items) this.#collector.collect(item);
   }
 
   async #runItem(item: EvalItem, life: LinkedAbort): Promise<void> {
@@ -144,7 +143,7 @@ export class EvalDispatch {
     } finally {
       this.#live.delete(id);
     }
-    if (item.state === 'ended') this.#collect(item);
+    if (item.state === 'ended') this.#collector.collect(item);
   }
 
   async #notRun(
@@ -237,33 +236,6 @@ export class EvalDispatch {
 
   #halt(why: RolloutError): void {
     this.#halted ??= why;
-  }
-
-  #collect(item: EvalItem): void {
-    const { rolloutId, rowIndex, runIndex } = item;
-    if (rolloutId === null || item.kept !== null) return;
-    const { folder, clock, note } = this.#parts;
-    const work = async (): Promise<void> => {
-      using link = new LinkedAbort([], {
-        ms: collectMs,
-        reason: () => new Error(`not there within ${collectMs / 1000} s`),
-      });
-      try {
-        const kept = await this.#collecting.run(link.signal, () =>
-          collectItem(
-            { rowIndex, runIndex, rolloutId },
-            { client: this.#client, folder, clock, signal: link.signal },
-          ),
-        );
-        await this.#record({ type: 'item:kept', ...this.#at(item, rolloutId), ...kept });
-      } catch (error) {
-        // A server of others has no archive to ask: that is said once.
-        if (!this.#lacksArchive) note(`what the server keeps was not fetched: ${messageOf(error)}`);
-        this.#lacksArchive = true;
-      }
-    };
-    const collection = work().finally(() => this.#collections.delete(collection));
-    this.#collections.add(collection);
   }
 
   /** A server that runs elsewhere may go away without a word. */

@@ -1,8 +1,9 @@
 /** The folder of an evaluation: its names, its lock, and the files that follow from its events and may be made anew at any time. */
-import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
+import { readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, RolloutError } from '../../core/errors.ts';
 import type { HeldLock, LockPort } from '../../core/lock.ts';
+import { makeFolder } from '../../core/make-folder.ts';
 import { replaceFile } from '../../trial/replace-file.ts';
 import type { EvalItem } from './eval-items.ts';
 import { standingOf, type EvalMetrics } from './eval-metrics.ts';
@@ -49,7 +50,7 @@ export class EvalFolder {
   }
 
   async make(): Promise<void> {
-    await mkdir(this.dir, { recursive: true });
+    await makeFolder(this.dir);
   }
 
   /** null = nothing is there; no manifest for what is damaged. JOB_CONFLICT for a folder that is no evaluation's: nothing of it is touched. */

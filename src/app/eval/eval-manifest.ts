@@ -9,6 +9,7 @@ import type { EvalConfig } from '../../config/eval/read-eval-config.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { RolloutError } from '../../core/errors.ts';
 import type { Dataset } from './dataset.ts';
+import type { TaskDigests } from './task-digests.ts';
 
 const manifestSchema = z.object({
   schema_version: z.literal(1),
@@ -18,14 +19,22 @@ const manifestSchema = z.object({
   dataset: z.object({ file: z.string(), mode: z.string(), rows: z.int(), runs: z.int() }),
   /** By group: equal texts for equal settings. */
   pins: z.record(z.string(), z.string()),
+  /** Digests of local folders. */
+  tasks: z.record(z.string(), z.string()).default({}),
 });
+
+const maxListed = 5;
 
 export type EvalManifest = z.output<typeof manifestSchema>;
 
 export function makeManifest(
   config: EvalConfig,
   dataset: Dataset,
-  options: { readonly sourceSha256: string; readonly now: Date },
+  options: {
+    readonly sourceSha256: string;
+    readonly tasks: TaskDigests;
+    readonly now: Date;
+  },
 ): EvalManifest {
   const rows = Array.from({ length: dataset.size }, (_, index) => dataset.datasetRow(index));
   return {
@@ -51,11 +60,15 @@ export function makeManifest(
       secrets: canonicalJson([...config.requiredSecrets].sort()),
       source: options.sourceSha256,
     },
+    tasks: options.tasks,
   };
 }
 
-/** JOB_CONFLICT names the groups that changed; JOB_UNREADABLE for what is no manifest. */
-export function checkManifest(found: unknown, wanted: EvalManifest, dir: string): void {
+/**
+ * What is to stand in the file from now on: a task that was not there before, and whose rows have failed therefore, is pinned from now on. JOB_CONFLICT
+ * names the groups and the tasks that changed; JOB_UNREADABLE for what is no manifest.
+ */
+export function checkManifest(found: unknown, wanted: EvalManifest, dir: string): EvalManifest {
   const before = manifestSchema.safeParse(found);
   if (!before.success)
     throw new RolloutError('JOB_UNREADABLE', `${dir} holds no manifest of an evaluation`, {
@@ -63,19 +76,29 @@ export function checkManifest(found: unknown, wanted: EvalManifest, dir: string)
       field: 'manifest.json',
       remedy: 'Give --name NAME, or begin anew: --fresh.',
     });
-  const changed = Object.keys(wanted.pins).filter(
-    (group) => before.data.pins[group] !== wanted.pins[group],
-  );
-  if (changed.length === 0) return;
+  const { pins, tasks } = before.data;
+  const changed = Object.keys(wanted.pins).filter((group) => pins[group] !== wanted.pins[group]);
+  // With other rows, other tasks: that is one change.
+  const others = changed.length > 0 ? [] : changedTasks(tasks, wanted.tasks);
+  if (changed.length + others.length === 0) return { ...before.data, tasks: wanted.tasks };
   throw new RolloutError(
     'JOB_CONFLICT',
-    `${dir} was begun with another configuration; changed: ${changed.join(', ')}`,
+    `${dir} was begun with another configuration; changed: ${[...changed, ...others].join(', ')}`,
     {
       phase: 'queue',
-      field: changed[0] ?? '',
+      field: changed[0] ?? 'tasks',
       remedy: 'Take the changes back, give --name NAME, or begin anew: --fresh.',
     },
   );
+}
+
+function changedTasks(before: TaskDigests, now: TaskDigests): readonly string[] {
+  const changed = Object.keys(before).filter((folder) => before[folder] !== now[folder]);
+  const shown = changed
+    .slice(0, maxListed)
+    .map((folder) => (folder in now ? `the content of ${folder}` : `${folder}, which is gone`));
+  const more = changed.length - shown.length;
+  return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
 /** How much runs at once, and what is logged, decides no result. */

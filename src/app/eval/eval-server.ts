@@ -75,7 +75,11 @@ function pace({ batchSize, serveDocument }: EvalConfig): Readonly<Record<string,
 
 export async function startOwnServer(
   config: ServeConfig,
-  options: { readonly ports: AppPorts; readonly signal: AbortSignal },
+  options: {
+    readonly ports: AppPorts;
+    readonly secrets: readonly string[];
+    readonly signal: AbortSignal;
+  },
 ): Promise<EvalServer> {
   const server = await startServer(config, options);
   const hurry = new LinkedAbort([]);

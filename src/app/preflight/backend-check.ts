@@ -1,6 +1,6 @@
 /** The backend with its binding, through its own start; and whether what it runs is graded. */
 import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
-import { RolloutError } from '../../core/errors.ts';
+import { isRolloutError, RolloutError } from '../../core/errors.ts';
 import { makeBackend } from '../serve/open-backend.ts';
 import { noteLogger } from '../note-logger.ts';
 import type { AppPorts } from '../ports.ts';
@@ -26,13 +26,20 @@ export async function checkBackend(
   const notes: string[] = [];
   const logger = noteLogger((text) => notes.push(text));
   const backend = await makeBackend(
-    { ...withoutPrewarm(config), dataDir: at.scratchDir },
+    { ...withoutTasks(config), dataDir: at.scratchDir },
     { ports: at.ports, logger, onLost: () => undefined },
   );
   let health: Readonly<Record<string, unknown>>;
   try {
     await backend.start(signal);
     health = backend.health();
+  } catch (error) {
+    if (!isRolloutError(error, 'WORKFLOW_PACKAGE_MISSING')) throw error;
+    const { message, field, remedy } = error;
+    return warned(`the workflow is not looked at: ${message}`, {
+      ...(field !== null && { field }),
+      remedy: remedy ?? '',
+    });
   } finally {
     await backend.close();
   }
@@ -43,10 +50,16 @@ export async function checkBackend(
 }
 
 /** Its tasks are checked one by one: the backend itself would only say that one of them failed. */
-function withoutPrewarm(config: ServeConfig): ServeConfig {
-  const { native } = config.backend;
-  const emptied = 'prewarm' in native ? { ...native, prewarm: null } : native;
-  return { ...config, backend: { ...config.backend, native: emptied } };
+function withoutTasks(config: ServeConfig): ServeConfig {
+  const { native, harbor } = config.backend;
+  return {
+    ...config,
+    backend: {
+      ...config.backend,
+      native: 'prewarm' in native ? { ...native, prewarm: null } : native,
+      harbor: 'prewarm' in harbor ? { ...harbor, prewarm: null, requirements: null } : harbor,
+    },
+  };
 }
 
 function summaryOf(kind: string, health: Readonly<Record<string, unknown>>): string {

@@ -31,6 +31,9 @@ export async function namedTasks(
   const found = [
     ...(await Promise.all(references.map((text) => referenced(text, cwd, settings)))),
     ...(await Promise.all(rows.map((row, index) => named(row, `row ${index}`, settings)))),
+    ...(await Promise.all(
+      settings.ownRows.map(({ label, metadata }) => named(metadata, label, settings)),
+    )),
     ...settings.ownTasks.map((entry) => ({ label: labelOf(entry), entry, warnings: [] })),
   ];
   // Rows that name no task are told one by one; a task that many rows name is looked at once.
@@ -41,12 +44,12 @@ function keyOf({ label, entry }: NamedTask): string {
   return entry instanceof RolloutError ? `${label} ${entry.message}` : JSON.stringify(entry);
 }
 
-/** As in `metadata.harbor_task`, a folder that is there, or a whole metadata object. */
+/** As in `metadata.harbor_task`, a folder that is there, or a whole metadata object. Folders of a flag begin where it is written; those of metadata where a row's do. */
 async function referenced(text: string, cwd: string, settings: TrialSettings): Promise<NamedTask> {
   if (text.startsWith('{')) return await named(parsed(text), text.slice(0, 60), settings);
   const folder = path.resolve(cwd, text);
   const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
-  const isPath = isFolder && !/^[./~]/.test(text);
+  const isPath = text.startsWith('.') || (isFolder && !/^[/~]/.test(text));
   return await named({ [settings.taskKey]: isPath ? folder : text }, text, settings);
 }
 

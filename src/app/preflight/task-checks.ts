@@ -1,4 +1,6 @@
 /** Task by task: it is found and valid; its images build, its sandboxes start and are gone again; from inside the gateway is reached. */
+import { randomUUID } from 'node:crypto';
+import path from 'node:path';
 import { dumpTaskEntry } from '../../wire/harbor/dump.ts';
 import { compileJobConfig } from '../../config/job-request.ts';
 import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
@@ -6,6 +8,7 @@ import { isRolloutError, RolloutError } from '../../core/errors.ts';
 import { Limiter } from '../../core/limiter.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { TaskInputs } from '../../jobs/job-task.ts';
+import type { Environment } from '../../environments/environment.ts';
 import type { PreflightCheckName } from '../../wire/preflight-report.ts';
 import type { AppPorts } from '../ports.ts';
 import type { CheckRun } from './check-run.ts';
@@ -13,12 +16,15 @@ import { firmer, GatewayProbe } from './gateway-probe.ts';
 import { namedTasks, type NamedTask, type TaskSources } from './named-tasks.ts';
 import { TaskSandboxes } from './task-sandboxes.ts';
 import type { TrialSettings } from './trial-settings.ts';
+import { WorkflowProbe } from './workflow-probe.ts';
 import { failedWith, passed, skipped, warned, type Verdict } from './verdict.ts';
 
 export interface TaskCheckOptions {
   readonly config: ServeConfig;
   readonly settings: TrialSettings | null;
   readonly sources: TaskSources;
+  /** For what a check writes. */
+  readonly scratchDir: string;
   readonly wants: (name: PreflightCheckName) => boolean;
 }
 
@@ -31,7 +37,9 @@ const atOnce = 2;
 
 const runsTasks: ReadonlySet<string> = new Set(['native', 'harbor']);
 
-const names = ['tasks', 'sandbox', 'gateway'] as const;
+const names = ['tasks', 'sandbox', 'workflow', 'gateway'] as const;
+/** What is asked from inside a sandbox. */
+const fromInside = names.slice(2);
 
 export async function checkTasks(
   options: TaskCheckOptions,
@@ -70,6 +78,9 @@ class TaskChecks {
   /** The first sandbox that asks; the others need not. */
   #probe: GatewayProbe | null = null;
   #gateway: Verdict | null = null;
+  /** null = the backend loads nothing of the user in a sandbox. */
+  #workflow: WorkflowProbe | null = null;
+  #hasLookedAtWorkflow = false;
 
   constructor(
     parts: Omit<TaskCheckOptions, 'settings'> & {
@@ -107,7 +118,13 @@ class TaskChecks {
       return inputs === undefined ? [] : [{ task, inputs }];
     });
     if (usable.length > 0) await this.#tryOut(usable, ended);
-    else if (wants('gateway')) run.skip('gateway', 'there is no sandbox to ask from');
+    else this.#skipInside();
+  }
+
+  #skipInside(): void {
+    const { run, wants } = this.#parts;
+    for (const name of fromInside)
+      if (wants(name)) run.skip(name, 'there is no sandbox to ask from');
   }
 
   async #each<T>(
@@ -132,9 +149,12 @@ class TaskChecks {
     signal: AbortSignal,
   ): Promise<{ readonly inputs: TaskInputs; readonly warnings: readonly string[] }> {
     if (entry instanceof RolloutError) throw entry;
+    const { settings, scratchDir } = this.#parts;
+    const dir = path.join(scratchDir, 'tasks', randomUUID());
+    const whole = (await settings.complete?.(entry, { dir, signal })) ?? entry;
     const config = compileJobConfig({
-      tasks: [dumpTaskEntry(entry)],
-      verifier: { disable: !this.#parts.settings.needsTests },
+      tasks: [dumpTaskEntry(whole)],
+      verifier: { disable: !settings.needsTests },
     });
     const found = await this.#parts.ports.taskSource.tasks(config, signal);
     const [task] = found.tasks;
@@ -176,12 +196,13 @@ class TaskChecks {
     } catch (error) {
       run.signal.throwIfAborted();
       run.note('sandbox', settings.environment.type, failedWith(error));
-      if (wants('gateway')) run.skip('gateway', 'there is no sandbox to ask from');
+      this.#skipInside();
       return;
     } finally {
       opening[Symbol.dispose]();
     }
     if (wants('gateway')) await this.#openProbe(sandboxes, config, stack);
+    if (wants('workflow')) await this.#openWorkflow(config);
     await this.#each(usable, ended, async ({ task, inputs }) => {
       await run.check({
         ...{ name: 'sandbox', subject: task.label },
@@ -189,8 +210,21 @@ class TaskChecks {
         work: (signal) => this.#tryOne(sandboxes, { task, inputs, notes }, signal),
       });
     });
+    if (this.#workflow !== null && !this.#hasLookedAtWorkflow)
+      run.skip('workflow', 'no sandbox came up to load it in');
     if (wants('gateway'))
       run.note('gateway', null, this.#gateway ?? skipped('no sandbox came up to ask from'));
+  }
+
+  async #openWorkflow(config: ServeConfig): Promise<void> {
+    const { run, ports, scratchDir } = this.#parts;
+    try {
+      this.#workflow = await WorkflowProbe.open(config, { ports, scratchDir });
+      if (this.#workflow === null)
+        run.skip('workflow', `the backend ${config.backend.kind} loads none in a sandbox`);
+    } catch (error) {
+      run.note('workflow', null, failedWith(error));
+    }
   }
 
   async #openProbe(
@@ -219,6 +253,19 @@ class TaskChecks {
     }
   }
 
+  /** In every sandbox: each image has packages of its own. */
+  async #lookAtWorkflow(
+    environment: Environment,
+    label: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.#workflow === null) return;
+    const verdict = await this.#workflow.ask(environment, signal).catch(refused);
+    signal.throwIfAborted();
+    this.#hasLookedAtWorkflow = true;
+    this.#parts.run.note('workflow', label, verdict);
+  }
+
   async #tryOne(
     sandboxes: TaskSandboxes,
     at: { readonly task: NamedTask; readonly inputs: TaskInputs; readonly notes: string[] },
@@ -242,6 +289,7 @@ class TaskChecks {
       {
         hostEndpoint: probe?.endpoint ?? null,
         inside: async (environment, limited) => {
+          await this.#lookAtWorkflow(environment, at.task.label, limited);
           if (probe === null || this.#gateway?.status === 'ok') return;
           const found = await probe.ask(environment, { isNeeded }, limited).catch(refused);
           this.#gateway = firmer(this.#gateway, found);

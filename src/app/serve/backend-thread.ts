@@ -142,6 +142,8 @@ async function carryOut(
     case 'close':
       await backend.close();
       return null;
+    case 'ping':
+      return null;
   }
 }
 

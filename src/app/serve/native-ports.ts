@@ -12,7 +12,8 @@ export function nativePorts(ports: AppPorts, logger: Logger): NativePorts {
   const skills = new JobSkills(ports.skillSources);
   return {
     loadSkills: (sources, signal) => skills.load(sources, signal),
-    async openTrials({ environment, allowUnsandboxed }, signal) {
+    async openTrials({ environment, allowUnsandboxed, agent }, signal) {
+      if (agent !== undefined) await ports.resolveAgent(agent);
       const ended = new AbortController();
       const run = await openSandboxRun(
         {

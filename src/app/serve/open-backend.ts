@@ -22,7 +22,8 @@ export async function makeBackend(
   const { composition } = ports;
   if (composition === null || !startsPrograms.has(config.backend.kind))
     return await makeBackendHere(config, { ports, logger });
-  return await ThreadedBackend.open({ config, composition }, { logger, onLost });
+  const { clock } = ports;
+  return await ThreadedBackend.open({ config, composition }, { clock, logger, onLost });
 }
 
 export async function makeBackendHere(

@@ -13,7 +13,7 @@ export async function openStore(
     readonly logger: Logger;
     readonly signal: AbortSignal;
     readonly onCommit: (commit: { readonly durationMs: number; readonly writes: number }) => void;
-    /** It cannot be written any more, and nobody closed it. */
+    /** It cannot be used any more, and nobody closed it. */
     readonly onLost: (reason: Error) => void;
   },
 ): Promise<RolloutStore> {

@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const file = '/proc/self/autogroup';
+const ownFile = '/proc/self/autogroup';
 /** Nine times the weight of a session that asked for nothing. */
 const precedence = -10;
 
@@ -12,14 +12,14 @@ const precedence = -10;
  * Until disposed, this process, its threads and what else is of its session come first; programs that begin a session of their own do not inherit it. Needs
  * root or CAP_SYS_NICE; where that, or the kernel's part of it, is missing nothing happens.
  */
-export function takePrecedence(): Disposable {
-  const before = niceOf(read());
-  if (before === null || before <= precedence || !write(precedence))
+export function takePrecedence(file = ownFile): Disposable {
+  const before = niceOf(read(file));
+  if (before === null || before < precedence || !write(file, precedence))
     return { [Symbol.dispose]: () => undefined };
   return {
     [Symbol.dispose]: () => {
-      // The session may be a shell's, which lives on.
-      write(before);
+      // The session may be a shell's, which lives on. A server that was killed in it has left ours behind.
+      write(file, before === precedence ? 0 : before);
     },
   };
 }
@@ -30,7 +30,7 @@ function niceOf(text: string): number | null {
   return nice === undefined ? null : Number(nice);
 }
 
-function read(): string {
+function read(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
@@ -38,7 +38,7 @@ function read(): string {
   }
 }
 
-function write(nice: number): boolean {
+function write(file: string, nice: number): boolean {
   try {
     writeFileSync(file, String(nice));
     return true;

@@ -19,7 +19,7 @@ export interface BackendTask {
 
 /** What the server asks of the backend, by number: each question has one answer. */
 export type BackendCall =
-  | { readonly name: 'start' | 'close' }
+  | { readonly name: 'start' | 'close' | 'ping' }
   | { readonly name: 'probe'; readonly id: string }
   | { readonly name: 'forget'; readonly ids: readonly string[] }
   | { readonly name: 'abort'; readonly key: number; readonly reason: ErrorFault }

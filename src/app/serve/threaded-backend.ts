@@ -14,9 +14,10 @@ import type {
   ExecutionRequest,
   ExecutionResult,
 } from '../../backends/execution-backend.ts';
+import type { Clock } from '../../core/clock.ts';
 import { errorOf, faultOf } from '../../core/error-fault.ts';
 import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
-import { never } from '../../core/linked-abort.ts';
+import { LinkedAbort, never } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import type {
   BackendAnswer,
@@ -30,8 +31,12 @@ import type {
 /** The same file where sources are compiled and where they are not. */
 const entry = new URL(`./backend-thread${path.extname(import.meta.filename)}`, import.meta.url);
 const threadIsGone = 'the thread of the backend is gone';
+/** A thread that is to end is asked this often whether it still works, and is stuck when it has not answered for so long. */
+const pingEveryMs = 5_000;
+const stuckMs = 15_000;
 
 export interface ThreadedBackendParts {
+  readonly clock: Clock;
   readonly logger: Logger;
   /** The thread has ended, and nobody asked it to: no rollout can be executed any more. */
   readonly onLost: (reason: RolloutError) => void;
@@ -99,7 +104,7 @@ export class ThreadedBackend implements ExecutionBackend {
   execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution {
     this.#lastNumber += 1;
     const key = this.#lastNumber;
-    const execution = new ThreadedExecution(hooks, {
+    const execution = new ThreadedExecution(request.id, hooks, {
       abort: async (reason) =>
         (await this.#call({ name: 'abort', key, reason: faultOf(reason) })) as AbortReceipt | null,
       release: async (archived) => {
@@ -132,12 +137,36 @@ export class ThreadedBackend implements ExecutionBackend {
   }
 
   async #closeNow(): Promise<void> {
+    using looking = new LinkedAbort([]);
+    const closing = this.#call({ name: 'close' });
+    closing.catch(() => undefined); // of a thread that is terminated
     try {
-      await this.#call({ name: 'close' });
+      await Promise.race([closing, this.#stuck(looking.signal)]);
     } finally {
+      looking.abort(new Error('the thread ends'));
       await this.#worker.terminate();
       await this.#exited.promise;
     }
+  }
+
+  /** Resolves when the thread is stuck, which it tells. However long ending takes, a thread that works answers. */
+  async #stuck(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#parts;
+    const isOver = (): boolean => signal.aborted;
+    const paused = (ms: number): Promise<void> => clock.sleep(ms, signal).catch(() => undefined);
+    for (;;) {
+      const answered = this.#call({ name: 'ping' }).then(
+        () => true,
+        () => true, // it has ended
+      );
+      if (!(await Promise.race([answered, paused(stuckMs).then(isOver)]))) break;
+      if (isOver()) return;
+      await paused(pingEveryMs);
+    }
+    logger.log('error', 'the thread of the backend is stuck: it was terminated', {
+      rollouts: [...this.#executions.values()].map(({ rolloutId }) => rolloutId),
+      remedy: 'Sandboxes that it left are removed by the next start, or by slipway cleanup.',
+    });
   }
 
   get #known(): BackendFacts {
@@ -242,12 +271,14 @@ interface ExecutionCalls {
 }
 
 class ThreadedExecution implements Execution {
+  readonly rolloutId: string;
   readonly hooks: ExecutionHooks;
   readonly #calls: ExecutionCalls;
   readonly #result = Promise.withResolvers<ExecutionResult>();
   #receipt: Promise<AbortReceipt> | null = null;
 
-  constructor(hooks: ExecutionHooks, calls: ExecutionCalls) {
+  constructor(rolloutId: string, hooks: ExecutionHooks, calls: ExecutionCalls) {
+    this.rolloutId = rolloutId;
     this.hooks = hooks;
     this.#calls = calls;
     this.#result.promise.catch(() => undefined); // nobody looks at it after an abort

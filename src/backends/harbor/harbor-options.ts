@@ -12,6 +12,21 @@ export interface UserPart {
   readonly config: Table;
 }
 
+/** As pip reads them: a file, or a list. */
+export interface Requirements {
+  /** Absolute; null = a list. */
+  readonly file: string | null;
+  readonly list: readonly string[];
+  /** Where relative paths in them begin. */
+  readonly cwd: string;
+}
+
+export interface PrewarmRow {
+  /** As it may be shown. */
+  readonly label: string;
+  readonly metadata: Table;
+}
+
 export interface HarborOptions {
   /** Absolute: the template, or the root of the dataset. */
   readonly tasksDir: string;
@@ -23,6 +38,10 @@ export interface HarborOptions {
   readonly grader: UserPart | null;
   /** Absolute; null = the code is in the image. */
   readonly codeDir: string | null;
+  /** Packages that the code needs; null = they are in the image. */
+  readonly requirements: Requirements | null;
+  /** Rows whose task is set up once before the server listens. */
+  readonly prewarm: readonly PrewarmRow[];
   /** Path of an executable in the sandbox, or its name there. */
   readonly sandboxPython: string;
   readonly removesSuccessfulTrials: boolean;
@@ -57,6 +76,8 @@ const schema = z.strictObject({
   workflow_config: record.default({}),
   grader_config: record.default({}),
   code_dir: z.string().min(1).nullish().default(null),
+  requirements: z.union([z.string().min(1), z.array(z.string().min(1))]).nullish(),
+  prewarm: z.union([z.boolean(), z.array(z.union([z.string().min(1), record]))]).nullish(),
   sandbox_python: z.string().min(1).default('python3'),
   ...ofTrials,
 });
@@ -74,7 +95,9 @@ export function compileHarborOptions(given: Table, baseDir: string): HarborOptio
   const { data } = parsed;
   const isWorkflow = data.agent.includes(':');
   const workflowClass = isWorkflow ? moduleClass.safeParse(data.agent) : null;
+  const prewarm = prewarmRows(data);
   const problems = [
+    ...prewarm.problems,
     ...(workflowClass?.success === false
       ? ['agent: must be module:Class, or the name of an agent']
       : []),
@@ -105,6 +128,8 @@ export function compileHarborOptions(given: Table, baseDir: string): HarborOptio
         : null,
     grader: data.grader === null ? null : { class: data.grader, config: data.grader_config },
     codeDir: data.code_dir === null ? null : path.resolve(baseDir, data.code_dir),
+    requirements: requirementsOf(data.requirements ?? null, baseDir),
+    prewarm: prewarm.rows,
     sandboxPython: data.sandbox_python,
     removesSuccessfulTrials: data.remove_successful_trials ?? true,
     trialOptions: {
@@ -113,6 +138,46 @@ export function compileHarborOptions(given: Table, baseDir: string): HarborOptio
       ...(isWorkflow && { binding: workflowBinding }),
     },
   });
+}
+
+/** An empty list asks for nothing. */
+function requirementsOf(
+  given: string | readonly string[] | null,
+  baseDir: string,
+): Requirements | null {
+  if (given === null || given.length === 0) return null;
+  if (typeof given !== 'string') return { file: null, list: given, cwd: baseDir };
+  const file = path.resolve(baseDir, given);
+  return { file, list: [], cwd: path.dirname(file) };
+}
+
+/** `true` is the template. A text names a task as rows of the mode do, a table is the metadata of a row. */
+function prewarmRows({
+  prewarm,
+  task_mode: mode,
+}: Pick<z.output<typeof schema>, 'prewarm' | 'task_mode'>): {
+  readonly rows: readonly PrewarmRow[];
+  readonly problems: readonly string[];
+} {
+  if (prewarm === null || prewarm === undefined || prewarm === false)
+    return { rows: [], problems: [] };
+  if (prewarm === true)
+    return mode === 'template'
+      ? { rows: [{ label: 'template', metadata: {} }], problems: [] }
+      : { rows: [], problems: ['prewarm: names no task of the dataset'] };
+  const key = mode === 'dataset' ? 'harbor_task_id' : 'harbor_task';
+  const rows = prewarm.map((task) =>
+    typeof task === 'string'
+      ? { label: task, metadata: { [key]: task } }
+      : { label: labelOf(task), metadata: task },
+  );
+  return { rows, problems: rows.length === 0 ? ['prewarm: names no task'] : [] };
+}
+
+/** Without an address, which may hold a credential. */
+function labelOf({ harbor_task: task, harbor_task_id: id, git_url: url }: Table): string {
+  const name = typeof task === 'string' ? task : typeof id === 'string' ? id : 'template';
+  return url === undefined || url === null ? name : `git:${name}`;
 }
 
 function invalid(problems: readonly string[]): RolloutError {

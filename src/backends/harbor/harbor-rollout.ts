@@ -28,6 +28,7 @@ import { takeGraderArtifacts } from './grader-artifacts.ts';
 import type { HarborOptions } from './harbor-options.ts';
 import { finalResult, workflowResult, type Ending } from './harbor-result.ts';
 import { runnerLayer } from './sandbox-layers.ts';
+import type { SandboxPackages } from './sandbox-packages.ts';
 import { containerInput, partInput, stageTask, type StagedTask } from './staged-task.ts';
 import { selectTask } from './task-selection.ts';
 import { trajectoryMessages } from './trajectory-messages.ts';
@@ -38,6 +39,8 @@ export interface HarborRolloutParts {
   readonly ports: NativePorts;
   /** Of the user's project; null = it is in the image. */
   readonly codeLayer: EnvironmentLayer | null;
+  /** null = all that the code needs is in the image. */
+  readonly packages: Pick<SandboxPackages, 'layersFor'> | null;
   /** Absolute; the rollout's alone. */
   readonly stagingDir: string;
   readonly baseDir: string;
@@ -49,6 +52,7 @@ export class HarborRollout {
   readonly #parts: HarborRolloutParts;
   #staging: Promise<unknown> = Promise.resolve();
   #staged: StagedTask | null = null;
+  #packageLayers: readonly EnvironmentLayer[] = [];
   #trialDir: string | null = null;
   #sample: Sample | null | undefined;
   /** What the trial says for itself, and what became of it here. */
@@ -86,8 +90,8 @@ export class HarborRollout {
 
   createTrial(trials: NativeTrials, request: TrialRequest, hooks: TrialHooks): Trial {
     const { options, codeLayer } = this.#parts;
-    const runsCode = options.workflow !== null || this.#staged?.rewardSource === 'grader';
-    const layers = runsCode ? [runnerLayer, ...(codeLayer === null ? [] : [codeLayer])] : [];
+    const ofCode = [...(codeLayer === null ? [] : [codeLayer]), ...this.#packageLayers];
+    const layers = this.#runsCode ? [runnerLayer, ...ofCode] : [];
     const { workflow } = options;
     const trial = trials.createTrial(
       {
@@ -129,11 +133,16 @@ export class HarborRollout {
     try {
       return this.#cleaned(await this.#end(await trialResult));
     } finally {
-      await this.#staging;
-      await rm(this.#parts.stagingDir, { recursive: true, force: true }).catch((error: unknown) =>
-        this.#warn(`what was staged could not be removed: ${messageOf(error)}`),
-      );
+      await this.discard();
     }
+  }
+
+  /** Removes what was staged. */
+  async discard(): Promise<void> {
+    await this.#staging;
+    await rm(this.#parts.stagingDir, { recursive: true, force: true }).catch((error: unknown) =>
+      this.#warn(`what was staged could not be removed: ${messageOf(error)}`),
+    );
   }
 
   /** The trial's own release knows only what the trial says: a rollout that failed keeps its folder, one that did not needs none. */
@@ -146,6 +155,10 @@ export class HarborRollout {
       await rm(this.#trialDir, { recursive: true, force: true });
   }
 
+  get #runsCode(): boolean {
+    return this.#parts.options.workflow !== null || this.#staged?.rewardSource === 'grader';
+  }
+
   async #stage(signal: AbortSignal): ReturnType<NativePorts['findTask']> {
     const { options, ports, stagingDir, baseDir } = this.#parts;
     const selected = await selectTask(this.#request.metadata, options, baseDir);
@@ -156,6 +169,11 @@ export class HarborRollout {
     this.#staged = await stageTask(query, signal);
     const { dir } = this.#staged;
     const found = await ports.findTask(taskEntrySchema.parse({ path: dir }), signal);
+    const { packages } = this.#parts;
+    if (packages !== null && this.#runsCode) {
+      const place = JSON.stringify(selected.entry);
+      this.#packageLayers = await packages.layersFor(found.task, { place, signal });
+    }
     const all = [...selected.warnings, ...warnings, ...this.#staged.warnings, ...found.warnings];
     return { task: found.task, warnings: all };
   }

@@ -4,13 +4,16 @@ import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'nod
 import path from 'node:path';
 import { RolloutError } from '../../core/errors.ts';
 import type { EnvironmentLayer } from '../../environments/environment.ts';
-import { runnerPackageDir } from '../../runner/interpreter.ts';
+import { runnerPackageDir, runnerProgram } from '../../runner/interpreter.ts';
 
-const runnerAt = '/opt/slipway/runner';
-const codeAt = '/opt/slipway/code';
+const layersRoot = '/opt/slipway';
+const runnerAt = `${layersRoot}/runner`;
+const codeAt = `${layersRoot}/code`;
+/** Packages that the code needs and the image need not have. */
+export const packagesAt = `${layersRoot}/packages`;
 
 /** Flat and namespace layouts are found in the folder itself, others in `src`. */
-const searchPath = [runnerAt, codeAt, `${codeAt}/src`].join(':');
+const searchPath = ['runner', 'code', 'code/src', 'packages'];
 
 export const runnerLayer: EnvironmentLayer = { hostDir: runnerPackageDir, at: runnerAt };
 
@@ -19,10 +22,23 @@ const leftOut = new Set(['venv', 'node_modules', '__pycache__']);
 const markOfVirtualEnvironment = 'pyvenv.cfg';
 const maxProjectBytes = 256 * 1024 * 1024;
 
-/** A command line of a POSIX shell, which it becomes. */
-export function inSandboxCommand(python: string, part: 'workflow' | 'grader'): string {
-  const variables = `PYTHONPATH="${searchPath}\${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBYTECODE=1`;
-  return `export ${variables}; exec ${quoted(python)} -u -m slipway_runner.in_sandbox ${part}`;
+/** What the runner is asked to do there: `python` tells what packages have to fit, `imports` whether classes can be loaded. */
+type SandboxPart = 'workflow' | 'grader' | 'python' | 'imports';
+
+/** A command line of a POSIX shell, which it becomes. `root`: where the layers are, if not at their places. */
+export function inSandboxCommand(
+  python: string,
+  part: SandboxPart,
+  {
+    root = layersRoot,
+    input = null,
+  }: { readonly root?: string; readonly input?: string | null } = {},
+): string {
+  const folders = searchPath.map((folder) => `${root}/${folder}`).join(':');
+  const variables = `PYTHONPATH="${folders}\${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBYTECODE=1`;
+  const program = `${root}/runner/${runnerProgram}`;
+  const more = input === null ? '' : ` ${quoted(input)}`;
+  return `export ${variables}; exec ${quoted(python)} -u ${program} in-sandbox ${part}${more}`;
 }
 
 /** Prints the version of the interpreter; fails when it cannot run what it will be given. */

@@ -57,7 +57,7 @@ export class LocalBackend implements ExecutionBackend {
     return { status: 'ok', concurrency: { max_concurrent: maxConcurrent, queued, running } };
   }
 
-  /** Loads both classes in a first thread or process. WORKFLOW_INVALID, RUNNER_FAILED. */
+  /** Loads both classes in a first thread or process. WORKFLOW_INVALID, WORKFLOW_PACKAGE_MISSING, RUNNER_FAILED. */
   async start(signal: AbortSignal): Promise<void> {
     await raceAbort(this.#pool.warm(), signal);
   }
@@ -76,7 +76,7 @@ export class LocalBackend implements ExecutionBackend {
     return execution;
   }
 
-  /** Work folders of a server that died. */
+  /** Work folders of a server that died, and those of which the archive could not take everything. */
   async forget(ids: readonly string[]): Promise<void> {
     await this.#folders.forget(ids);
   }
@@ -97,5 +97,7 @@ function workersFor(
   options: LocalOptions,
   { variables }: Pick<LocalBackendParts, 'variables'>,
 ): WorkerKind {
-  return options.language === 'python' ? processesFor(options, variables) : threadsFor(options);
+  return options.language === 'python'
+    ? processesFor(options, variables)
+    : threadsFor(options, variables);
 }

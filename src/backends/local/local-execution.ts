@@ -12,6 +12,7 @@ import type { Sample } from '../../wire/rollout/callback-payloads.ts';
 import type { WaitKind } from '../../wire/rollout/progress.ts';
 import type {
   AbortReceipt,
+  ArchivedFiles,
   Execution,
   ExecutionHooks,
   ExecutionRequest,
@@ -41,6 +42,12 @@ import { WorkFolder } from './work-folder.ts';
 
 const abortLimitMs = 1_800;
 const maxPrintedLength = 256 * 1024;
+/** What a worker that cannot be made ready is refused with. */
+const notReady: ReadonlySet<string> = new Set([
+  'WORKFLOW_INVALID',
+  'WORKFLOW_PACKAGE_MISSING',
+  'RUNNER_FAILED',
+]);
 
 export interface LocalExecutionParts extends Pick<LocalBackendParts, 'clock' | 'logger'> {
   readonly trialsDir: string;
@@ -62,6 +69,9 @@ export class LocalExecution implements Execution {
   #stage = 'queued';
   #printed = '';
   #receipt: Promise<AbortReceipt> | null = null;
+  #released: Promise<void> | null = null;
+  /** By its controller, who has no use for what is there; after any other abort somebody may. */
+  #isCancelled = false;
 
   constructor(request: ExecutionRequest, hooks: ExecutionHooks, parts: LocalExecutionParts) {
     this.#request = request;
@@ -73,13 +83,28 @@ export class LocalExecution implements Execution {
     this.result.catch(() => undefined); // nobody looks at it after an abort
   }
 
-  async release(): Promise<void> {
-    await this.#folder.remove().finally(() => this.#parts.folder.leave());
+  release(archived: ArchivedFiles = { isComplete: true }): Promise<void> {
+    this.#released ??= this.#releaseNow(archived);
+    return this.#released;
   }
 
   abort(reason: Error): Promise<AbortReceipt> {
+    if (isRolloutError(reason, 'CANCELLED')) this.#isCancelled = true;
     this.#receipt ??= this.#abortNow(reason);
     return this.#receipt;
+  }
+
+  async #releaseNow({ isComplete }: ArchivedFiles): Promise<void> {
+    const { logger, folder } = this.#parts;
+    try {
+      const mayStay = !isComplete && !this.#isCancelled;
+      if (mayStay && (await this.#folder.files(this.#printed)).length > 0) {
+        const fields = { rollout: this.#request.id, folder: this.#folder.path };
+        logger.log('warn', 'not everything of a rollout was archived: its folder stays', fields);
+      } else await this.#folder.remove();
+    } finally {
+      await folder.leave();
+    }
   }
 
   async #abortNow(reason: Error): Promise<AbortReceipt> {
@@ -116,7 +141,7 @@ export class LocalExecution implements Execution {
       return await this.#result(ending);
     } catch (error) {
       this.#aborted.signal.throwIfAborted();
-      if (isRolloutError(error, 'WORKFLOW_INVALID') || isRolloutError(error, 'RUNNER_FAILED')) {
+      if (isRolloutError(error) && notReady.has(error.code)) {
         const { message, code } = error;
         const lost = workerLost('workflow', { message, isForeign: code === 'RUNNER_FAILED' });
         return await this.#result(failed(lost, null));

@@ -77,6 +77,16 @@ class PythonWorker implements RolloutWorker {
 }
 
 function whyNotReady(error: unknown, python: string): RolloutError {
+  if (error instanceof RunnerBroken && error.missing !== null)
+    return new RolloutError(
+      'WORKFLOW_PACKAGE_MISSING',
+      `${python} does not have the package ${error.missing}: ${error.message}`,
+      {
+        phase: 'config',
+        field: 'python.interpreter',
+        remedy: `Install ${error.missing} for this Python, or name another; a server does not start without it.`,
+      },
+    );
   if (error instanceof RunnerBroken)
     return new RolloutError('WORKFLOW_INVALID', error.message, {
       phase: 'config',

@@ -13,7 +13,7 @@ export class WorkerEnded extends Error {
 }
 
 export interface RolloutWorker {
-  /** Resolves when the user's code is loaded. WORKFLOW_INVALID says why it is not, RUNNER_FAILED that the machine would not. */
+  /** Resolves when the user's code is loaded. WORKFLOW_INVALID and WORKFLOW_PACKAGE_MISSING say why it is not, RUNNER_FAILED that the machine would not. */
   readonly ready: Promise<void>;
   readonly isGone: boolean;
   /** What the code prints goes there until the next call. */

@@ -17,8 +17,13 @@ const entry = new URL(`./rollout-thread${path.extname(import.meta.filename)}`, i
 
 const defaultHeapMb = 512;
 
-export function threadsFor(options: ThreadOptions): WorkerKind {
-  return { noun: 'thread', make: (onGone) => new ThreadWorker(options, onGone) };
+/** The threads' `process.env` are the variables. */
+export function threadsFor(
+  options: ThreadOptions,
+  variables: Readonly<Record<string, string | undefined>>,
+): WorkerKind {
+  const env = { ...variables };
+  return { noun: 'thread', make: (onGone) => new ThreadWorker({ ...options, env }, onGone) };
 }
 
 class ThreadWorker implements RolloutWorker {
@@ -33,7 +38,7 @@ class ThreadWorker implements RolloutWorker {
   #onPrint: ((text: string) => void) | null = null;
 
   /** `onGone` is called once, when the thread has ended. */
-  constructor(options: ThreadOptions, onGone: () => void) {
+  constructor(options: ThreadOptions & { readonly env: NodeJS.ProcessEnv }, onGone: () => void) {
     this.#onGone = onGone;
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
@@ -44,6 +49,7 @@ class ThreadWorker implements RolloutWorker {
       transferList: [port2],
       name: 'rollout',
       execArgv: [],
+      env: options.env,
       stdout: true,
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: options.memoryMb ?? defaultHeapMb },

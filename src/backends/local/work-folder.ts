@@ -23,6 +23,10 @@ export class WorkFolder {
     this.#artifacts = path.join(this.#dir, 'artifacts');
   }
 
+  get path(): string {
+    return this.#dir;
+  }
+
   /** Null when it cannot be made: the rollout goes on without. What an earlier server left under this id is removed. */
   async create(
     { clock, logger }: { readonly clock: Clock; readonly logger: Logger },

@@ -34,7 +34,7 @@ export class WorkerPool {
     return this.#places.waiting;
   }
 
-  /** Loads the modules in a first worker and keeps it. WORKFLOW_INVALID, RUNNER_FAILED. */
+  /** Loads the modules in a first worker and keeps it. WORKFLOW_INVALID, WORKFLOW_PACKAGE_MISSING, RUNNER_FAILED. */
   async warm(): Promise<void> {
     const worker = this.#make();
     try {

@@ -3,6 +3,7 @@
  * `git_commit_id`), else a package `org/name[@ref]`. Warnings name what to set, never an address: it may hold a credential.
  */
 import { homedir } from 'node:os';
+import path from 'node:path';
 import { RolloutError } from '../../core/errors.ts';
 import { taskEntrySchema, type TaskEntry } from '../../wire/harbor/task-entry.ts';
 
@@ -11,18 +12,26 @@ export interface HarborTask {
   readonly warnings: readonly string[];
 }
 
+export interface TaskReading {
+  /** Key of the metadata that names the task. */
+  readonly taskKey?: string;
+  /** Absolute: where a relative folder begins. Absent: it stays as it is. */
+  readonly baseDir?: string;
+}
+
 /** REFERENCE_INVALID says what a reference looks like. */
 export function readHarborTask(
   given: Readonly<Record<string, unknown>> | null,
-  taskKey = 'harbor_task',
+  { taskKey = 'harbor_task', baseDir }: TaskReading = {},
 ): HarborTask {
   const metadata = given ?? {};
   const task = metadata[taskKey];
   if (task === undefined || task === null || task === '' || task === 0 || task === false)
     throw invalid(`metadata names no task under ${taskKey}`);
   if (typeof task === 'string' && /^[./~]/.test(task)) {
-    const path = task.replace(/^~(?=\/|$)/, homedir());
-    return { entry: entry({ path }), warnings: [] };
+    const folder = task.replace(/^~(?=\/|$)/, homedir());
+    const located = baseDir === undefined ? folder : path.resolve(baseDir, folder);
+    return { entry: entry({ path: located }), warnings: [] };
   }
   const gitUrl = textOf(metadata, 'git_url');
   if (gitUrl !== null) return gitTask(gitUrl, metadata);

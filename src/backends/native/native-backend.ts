@@ -15,13 +15,15 @@ import { NativeExecution } from './native-execution.ts';
 import { compileNativeOptions, type NativeOptions } from './native-options.ts';
 import type { NativePorts, NativeTrials } from './native-ports.ts';
 import { trialName } from './native-trial-config.ts';
-import { prewarm } from './prewarm.ts';
+import { prewarm, removeEarlierPrewarms } from './prewarm.ts';
 
 export interface NativeBackendParts {
   readonly ports: NativePorts;
   readonly limits: { readonly maxConcurrent: number; readonly maxQueueDepth: number };
   /** Trials go to `trials/` in it. */
   readonly dataDir: string;
+  /** Absolute: where relative folders of tasks in metadata begin. */
+  readonly baseDir: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -63,30 +65,36 @@ export class NativeBackend implements ExecutionBackend {
 
   /**
    * Opens the environment, then prepares the tasks of `prewarm`. ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED; CAPABILITY_UNSUPPORTED
-   * for an agent whose calls could not leave the sandbox; PREWARM_FAILED.
+   * for an agent whose calls could not leave the sandbox; AGENT_UNKNOWN; PREWARM_FAILED.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const { environment, allowUnsandboxed, binding, prewarm: tasks } = this.#options;
+    const { agent, environment, allowUnsandboxed, binding, prewarm: tasks } = this.#options;
     const { ports, logger, dataDir } = this.#parts;
     if (binding.note !== null) logger.log('warn', binding.note, { binding: binding.name });
-    const trials = await ports.openTrials({ environment, allowUnsandboxed }, signal);
+    const name = agent.name ?? agent.import_path;
+    const trials = await ports.openTrials(
+      { environment, allowUnsandboxed, ...(name !== null && { agent: name }) },
+      signal,
+    );
     this.#trials = trials;
     if (binding.callsFromSandbox && !trials.hasHostEndpoint)
       throw noHostEndpoint(binding.name, environment.type ?? '');
-    if (tasks.length === 0) return;
     const trialsDir = path.join(dataDir, 'trials');
+    await removeEarlierPrewarms(trialsDir, logger);
+    if (tasks.length === 0) return;
     await prewarm({ options: this.#options, trials, ports, trialsDir, logger }, signal);
   }
 
   execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution {
     if (this.#trials === null) throw new TypeError('the backend has not been started');
-    const { dataDir, clock, logger, ports } = this.#parts;
+    const { dataDir, baseDir, clock, logger, ports } = this.#parts;
     const execution = new NativeExecution(request, hooks, {
       options: this.#options,
       trials: this.#trials,
       findTask: (entry, signal) => ports.findTask(entry, signal),
       loadSkills: (sources, signal) => ports.loadSkills(sources, signal),
       trialsDir: path.join(dataDir, 'trials'),
+      baseDir,
       folder: this.#folders.use(request.id),
       clock,
       logger,

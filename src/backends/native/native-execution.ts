@@ -50,6 +50,8 @@ export interface NativeExecutionParts {
   readonly findTask: NativePorts['findTask'];
   readonly loadSkills: NativePorts['loadSkills'];
   readonly trialsDir: string;
+  /** Where relative folders of tasks begin. */
+  readonly baseDir: string;
   /** Of its trial. */
   readonly folder: UsedFolder;
   readonly clock: Clock;
@@ -181,14 +183,17 @@ export class NativeExecution implements Execution {
   }
 
   async #makeTrial(signal: AbortSignal): Promise<Trial> {
-    const { options, trials, trialsDir, findTask, clock } = this.#parts;
+    const { options, trials, trialsDir, baseDir, findTask, clock } = this.#parts;
     const since = clock.now();
     this.#hooks.progress({
       stage: 'finding task',
       waitingOn: { kind: 'task', owner: 'task', detail: null, since, deadline: null },
       lastProgressAt: since,
     });
-    const reference = readHarborTask(this.#request.metadata, options.taskKey);
+    const reference = readHarborTask(this.#request.metadata, {
+      taskKey: options.taskKey,
+      baseDir,
+    });
     this.#warn(reference.warnings);
     // Before anything is fetched: what the request lacks costs nobody a download.
     nativeTrialConfig(this.#request, options, { entry: reference.entry, trialsDir });

@@ -4,9 +4,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { isRolloutError, RolloutError } from '../../core/errors.ts';
+import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import { Limiter } from '../../core/limiter.ts';
 import type { Logger } from '../../core/logger.ts';
 import { raceAbort } from '../../trial/deadline-scope.ts';
@@ -18,12 +18,26 @@ import { labelOf, type PrewarmTask } from './prewarm-tasks.ts';
 export interface PrewarmParts {
   readonly options: NativeOptions;
   readonly trials: NativeTrials;
-  readonly ports: Pick<NativePorts, 'findTask' | 'loadSkills'>;
+  readonly ports: Pick<NativePorts, 'findTask' | 'loadSkills' | 'labelOf'>;
   readonly trialsDir: string;
   readonly logger: Logger;
 }
 
 const atOnce = 4;
+const namePrefix = 'native-prewarm-';
+const nameForm = /^native-prewarm-[0-9a-f]{32}$/;
+
+/** What earlier starts left for whoever wanted to look at it. What cannot be removed is logged. */
+export async function removeEarlierPrewarms(trialsDir: string, logger: Logger): Promise<void> {
+  const names = await readdir(trialsDir).catch(() => []);
+  for (const folder of names.filter((name) => nameForm.test(name)))
+    await rm(path.join(trialsDir, folder), { recursive: true, force: true }).catch(
+      (error: unknown) => {
+        const fields = { folder, error: messageOf(error) };
+        logger.log('warn', 'the folder of an earlier prewarm was not removed', fields);
+      },
+    );
+}
 
 /** All tasks are attempted. PREWARM_FAILED names those that failed; their folders stay. A signal ends it with its reason. */
 export async function prewarm(parts: PrewarmParts, signal: AbortSignal): Promise<void> {
@@ -54,10 +68,10 @@ async function prewarmOne(
   parts: PrewarmParts,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const { trialsDir, logger } = parts;
-  const name = `native-prewarm-${randomBytes(16).toString('hex')}`;
+  const { trialsDir, logger, ports } = parts;
+  const name = namePrefix + randomBytes(16).toString('hex');
   const dir = path.join(trialsDir, name);
-  const label = labelOf(entry);
+  const label = ports.labelOf?.(entry) ?? labelOf(entry);
   for (const warning of warnings) logger.log('warn', `prewarm: ${label}: ${warning}`);
   const code = await runOne(entry, { parts, name }, signal).catch(codeOf);
   // What a cancellation leaves no line would name.

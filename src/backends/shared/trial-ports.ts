@@ -32,9 +32,18 @@ export interface NativeTask {
 }
 
 export interface NativePorts {
-  /** Called once, by `start`; `signal` ends only the opening. ENVIRONMENT_UNKNOWN, ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED. */
+  /** What a task that is prepared is called where its reference says nothing; null or absent = by its reference. */
+  readonly labelOf?: (entry: TaskEntry) => string | null;
+  /**
+   * Called once, by `start`; `signal` ends only the opening. The code of `agent` is loaded, so that no trial waits for it. ENVIRONMENT_UNKNOWN,
+   * ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED, AGENT_UNKNOWN.
+   */
   openTrials(
-    options: { readonly environment: EnvironmentConfig; readonly allowUnsandboxed: boolean },
+    options: {
+      readonly environment: EnvironmentConfig;
+      readonly allowUnsandboxed: boolean;
+      readonly agent?: string;
+    },
     signal: AbortSignal,
   ): Promise<NativeTrials>;
   /** Resolves a reference; rejects, or answers a task whose `load` rejects, with what is wrong. `warnings` never hold an address or a credential. */

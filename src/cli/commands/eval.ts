@@ -4,13 +4,16 @@ import { runEval, type EvalOutcome } from '../../app/run-eval.ts';
 import { readEvalConfig } from '../../config/eval/read-eval-config.ts';
 import { RolloutError } from '../../core/errors.ts';
 import type { CommandScope } from '../command-scope.ts';
-import { itemText, outcomeText, planText } from '../eval-text.ts';
+import { EvalDisplay } from '../eval-display.ts';
+import { outcomeText, planText } from '../eval-text.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { readSecretsFile } from '../secrets-file.ts';
 
 interface EvalRunFlags {
   readonly name?: string;
   readonly output?: string;
   readonly datasetFile?: string;
+  readonly secretsFile?: string;
   readonly rows?: string;
   readonly fresh?: boolean;
   readonly retryFailed?: boolean;
@@ -31,6 +34,10 @@ export function addEvalCommands(
     .option('--name <NAME>', 'name of the folder of results (default: that of the file)')
     .option('-o, --output <DIR>', 'where folders of results are (default: .slipway/evals)')
     .option('--dataset-file <FILE>', 'another dataset than the file names')
+    .option(
+      '--secrets-file <FILE>',
+      'variables (NAME=value lines) that are written nowhere; - for standard input',
+    )
     .option('--rows <ROWS>', 'only these rows, the first is 0: 3,7,10-20')
     .addOption(
       new Option('--fresh', 'begin anew; what is there is kept under another name').conflicts(
@@ -40,45 +47,52 @@ export function addEvalCommands(
     .option('--retry-failed', 'run again what failed')
     .option('--max-in-flight <N>', 'how much runs at once')
     .option('-y, --yes', 'ask nothing')
-    .option('--verbose', 'print a line for every run also where there is no terminal')
+    .option('--verbose', 'print a line for every run also on a terminal, and with --json')
     .option('--json', 'print the outcome as a JSON document')
     .action((config: string, flags: EvalRunFlags) => run((scope) => evalRun(scope, config, flags)));
 }
 
 async function evalRun(scope: CommandScope, file: string, flags: EvalRunFlags): Promise<number> {
   const { terminal, signal } = scope;
-  const config = await readEvalConfig(file, flags, (await scope.ports()).machine);
-  const ports = await scope.ports(config.variables);
   const say = (text: string): void => terminal.err(`${text}\n`);
-  for (const warning of config.warnings) say(`warning: ${warning}`);
-  const showsItems = flags.verbose === true || (terminal.isInteractive && flags.json !== true);
-  let total = 0;
+  const warn = (text: string): void => say(`warning: ${text}`);
+  const secrets =
+    flags.secretsFile === undefined
+      ? {}
+      : await readSecretsFile(flags.secretsFile, { cwd: (await scope.ports()).machine.cwd, warn });
+  const config = await readEvalConfig(file, flags, (await scope.ports(secrets)).machine);
+  const ports = await scope.ports({ ...config.variables, ...secrets });
+  for (const warning of config.warnings) warn(warning);
+  const isJson = flags.json === true;
+  const display = new EvalDisplay(terminal, {
+    isDrawn: terminal.isInteractive && !isJson,
+    listsRuns: flags.verbose === true || (!terminal.isInteractive && !isJson),
+  });
   const outcome = await runEval(
     {
-      ...{ config, signal, note: say },
+      ...{ config, signal, secrets: Object.values(secrets), note: (text) => display.note(text) },
       rows: flags.rows ?? null,
       isFresh: flags.fresh === true,
       retriesFailed: flags.retryFailed === true,
       maxInFlight: readCount(flags.maxInFlight),
       confirm: async (plan) => {
-        total = plan.rows * plan.repeats;
         say(planText(plan));
-        if (plan.pending === 0 || flags.yes === true || flags.json === true) return true;
+        if (plan.pending === 0 || flags.yes === true || isJson) return true;
         const answer = await terminal.ask('Run it? (Y/n) ', signal);
         return answer === null || !/^\s*no?\s*$/i.test(answer);
       },
-      onItem: (item, ended) => {
-        if (showsItems) say(itemText(item, ended, total));
+      onBegin: (items) => {
+        display.begin(items);
+        scope.announceInterruptsBy((text) => display.note(text));
       },
+      onItem: (item) => display.ended(item),
     },
     ports,
-  );
+  ).finally(() => display.close());
   if (outcome === null) return exitCodes.ok;
   const exitCode = exitCodeOf(outcome, signal);
   terminal.out(
-    flags.json === true
-      ? JSON.stringify(evalDocument(outcome, exitCode), null, 2)
-      : outcomeText(outcome),
+    isJson ? JSON.stringify(evalDocument(outcome, exitCode), null, 2) : outcomeText(outcome),
   );
   if (outcome.halted !== null) say(outcome.halted.describe());
   return exitCode;

@@ -30,7 +30,7 @@ export interface ServeConfig extends Omit<ServeSettings, 'dataDir'> {
   readonly tenants: Readonly<Record<string, TenantSettings>>;
   /** Absolute; null = there is no file. */
   readonly file: string | null;
-  /** Where relative paths of users' code and of keys start: the folder of the file, or the current one. */
+  /** Where relative paths of users' code, of keys and of tasks in metadata start: the folder of the file, or the current one. */
   readonly baseDir: string;
   readonly origins: readonly SettingOrigin[];
 }

@@ -288,6 +288,33 @@ export const taskReferences: Kind<readonly TaskReference[]> = {
     }),
 };
 
+/** Tasks as above, or `true` for the only one that there is. */
+export const preparation: Kind<readonly TaskReference[] | boolean | null> = {
+  ...taskReferences,
+  expects: 'true, or a list of tasks, each a text or a table',
+  read: (value, isText) => {
+    const switched = flag.read(value, isText);
+    return 'value' in switched ? switched : taskReferences.read(value, isText);
+  },
+  show: (value) => value,
+  locate: (value, dir) =>
+    Array.isArray(value)
+      ? (taskReferences.locate?.(value as readonly TaskReference[], dir) ?? null)
+      : value,
+};
+
+/** A text is a file, in flags and variables too; a list is what pip is asked for. */
+export const requirements: Kind<string | readonly string[] | null> = {
+  ...simple('a path, or a list of requirements', 'FILE', (value: unknown) => {
+    if (value === '') return { value: null };
+    const isList = Array.isArray(value) && value.every((one) => typeof one === 'string');
+    return typeof value === 'string' || isList
+      ? { value: value as string | readonly string[] }
+      : refuse('a path, or a list of requirements');
+  }),
+  locate: (value, dir) => (typeof value === 'string' ? resolve(dir, value) : value),
+};
+
 function located(task: string, dir: string): string {
   return task.startsWith('.') ? resolve(dir, task) : task;
 }

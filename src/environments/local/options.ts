@@ -1,10 +1,10 @@
-import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { systemClock, type Clock } from '../../core/clock.ts';
 import { RolloutError } from '../../core/errors.ts';
 import type { LockPort } from '../../core/lock.ts';
 import { silentLogger, type Logger } from '../../core/logger.ts';
+import { makeFolderSync } from '../../core/make-folder.ts';
 
 export const localRuntimes = ['auto', 'runc', 'crun', 'unshare', 'process'] as const;
 export type LocalRuntimeName = (typeof localRuntimes)[number];
@@ -79,5 +79,5 @@ export function localPorts(ports: Partial<LocalPorts> & Pick<LocalPorts, 'locks'
 
 /** Makes a folder of ours, for its owner only. */
 export function makePrivateDir(dir: string): void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeFolderSync(dir, { mode: 0o700 });
 }

@@ -1,10 +1,11 @@
 /** Chooses the runtime and finds out what this machine can do. Says what is missing in words that can be pasted into a shell. */
 import { randomUUID } from 'node:crypto';
 import { closeSync, constants, openSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf, RolloutError } from '../../core/errors.ts';
 import type { LoopTurns } from '../../core/loop-turns.ts';
+import { makeFolder } from '../../core/make-folder.ts';
 import type { EnvironmentCapabilities } from '../environment.ts';
 import type { CgroupAbilities, CgroupTree } from './cgroups/cgroup-tree.ts';
 import { canLimitDisk } from './disk-quota.ts';
@@ -195,7 +196,7 @@ async function overlayRefusal(
   const dir = path.join(stateDir, `probe-${randomUUID()}`);
   const folders = ['lower', 'upper', 'work', 'root'].map((name) => path.join(dir, name));
   try {
-    for (const folder of folders) await mkdir(folder, { recursive: true });
+    for (const folder of folders) await makeFolder(folder);
     const script = `cd "$1" && mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work${userNamespace.length === 0 ? '' : ',userxattr'} overlay root`;
     const result = await runHostCommand(
       {

@@ -4,8 +4,9 @@
  */
 import { isRolloutError } from '../../core/errors.ts';
 
+/** The last one: the group above it was empty, and somebody removed it in the moment in which it was made. */
 const lost =
-  /read init-p|connection reset by peer|broken pipe|unexpected EOF|cannot start a stopped process/;
+  /read init-p|connection reset by peer|broken pipe|unexpected EOF|cannot start a stopped process|cgroup configuration: mkdir \S+: no such file/;
 
 const maxAttempts = 3;
 

@@ -1,9 +1,9 @@
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../core/clock.ts';
 import { attribute, RolloutError } from '../../core/errors.ts';
 import type { HeldLock, LockPort } from '../../core/lock.ts';
+import { makeFolderSync } from '../../core/make-folder.ts';
 
 /** Result codes of SQLite for "somebody else has it": SQLITE_BUSY and SQLITE_LOCKED (low byte of an extended code). */
 const heldElsewhere = new Set([5, 6]);
@@ -29,7 +29,7 @@ export class FileLocks implements LockPort {
   tryAcquire(file: string): HeldLock | null {
     let database: DatabaseSync | null = null;
     try {
-      mkdirSync(dirname(file), { recursive: true });
+      makeFolderSync(dirname(file));
       database = new DatabaseSync(file);
       database.exec('PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
       return new FileLock(database);

@@ -3,11 +3,12 @@
  * dead when its lock is free and its process does not run: the second question guards against a lock file that somebody deleted. A run of
  * an earlier boot is therefore always dead. `<stateDir>/store-id` names the folder for labels.
  */
-import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
+import { link, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boundary, RolloutError } from '../../core/errors.ts';
 import { lowerId } from '../../core/ids.ts';
 import type { LockPort } from '../../core/lock.ts';
+import { makeFolder } from '../../core/make-folder.ts';
 import type { DeadRun, SandboxJournal, SandboxJournalStore } from '../sandbox-journal.ts';
 import { DeadRunJournal, readJournal } from './dead-run-journal.ts';
 import type { Replay } from './journal-records.ts';
@@ -38,7 +39,7 @@ export class FileSandboxJournalStore implements SandboxJournalStore {
     } as const;
     return await boundary(at, async () => {
       const runsDir = join(stateDir, 'runs');
-      await mkdir(runsDir, { recursive: true });
+      await makeFolder(runsDir);
       return new FileSandboxJournalStore(await readStoreId(stateDir), runsDir, locks);
     });
   }

@@ -158,8 +158,16 @@ export class MemoryRolloutStore implements RolloutStore {
 
   async recover(): Promise<LeftRollouts> {
     await this.#turn();
-    const live = [...this.#rollouts.values()].filter(({ state }) => !isTerminal(state));
-    return { live: structuredClone(live), pending: this.#deliveries.inState('pending') };
+    const rollouts = [...this.#rollouts.values()];
+    const pending = this.#deliveries.inState('pending');
+    const awaited = new Set(pending.map(({ rolloutId }) => rolloutId));
+    const delivering = rollouts
+      .filter(({ id, state }) => isTerminal(state) && awaited.has(id))
+      .map(({ id, tenant, acceptedAt, state, attempt }) => ({
+        ...{ id, tenant, acceptedAt, state, attempt },
+      }));
+    const live = rollouts.filter(({ state }) => !isTerminal(state));
+    return structuredClone({ live, delivering, pending });
   }
 
   async prune(retention: Retention, now: Date): ReturnType<RolloutStore['prune']> {

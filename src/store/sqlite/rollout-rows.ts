@@ -4,7 +4,13 @@ import type { CallbackChannel } from '../../wire/rollout/callback-payloads.ts';
 import type { CancelReceipt } from '../../wire/rollout/receipt.ts';
 import type { RolloutOutcome } from '../../wire/rollout/rollout-outcome.ts';
 import type { RolloutState } from '../../wire/rollout/rollout-state.ts';
-import type { Delivery, PendingDelivery, StoredEvent, StoredRollout } from '../rollout-store.ts';
+import type {
+  DeliveringRollout,
+  Delivery,
+  PendingDelivery,
+  StoredEvent,
+  StoredRollout,
+} from '../rollout-store.ts';
 
 export interface RolloutRow {
   readonly seq: number;
@@ -91,6 +97,13 @@ export function rolloutOf(row: RolloutRow): StoredRollout {
     controllerReport: row.controller_report,
     isTombstone: row.is_tombstone === 1,
   };
+}
+
+export function deliveringOf(
+  row: Pick<RolloutRow, 'id' | 'tenant' | 'accepted_at' | 'state' | 'attempt'>,
+): DeliveringRollout {
+  const { id, tenant, accepted_at: acceptedAt, state, attempt } = row;
+  return { id, tenant, acceptedAt: new Date(acceptedAt), state, attempt };
 }
 
 export function deliveryOf(row: DeliveryRow): Delivery {

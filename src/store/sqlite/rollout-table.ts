@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { isTerminal } from '../../wire/rollout/rollout-state.ts';
 import type { CancelReceipt } from '../../wire/rollout/receipt.ts';
-import type { RolloutQuery, StoredRollout } from '../rollout-store.ts';
-import { receiptOf, rolloutOf, RowQuery, type RolloutRow } from './rollout-rows.ts';
+import type { DeliveringRollout, RolloutQuery, StoredRollout } from '../rollout-store.ts';
+import { deliveringOf, receiptOf, rolloutOf, RowQuery, type RolloutRow } from './rollout-rows.ts';
 import { endedStates, liveStates } from './schema.ts';
 
 /** Everything of a rollout but its body, which is read where it is wanted. */
@@ -26,6 +26,7 @@ export class RolloutTable {
   readonly #removeRequest: StatementSync;
   readonly #byId: RowQuery<RolloutRow, StoredRollout>;
   readonly #live: RowQuery<RolloutRow, StoredRollout>;
+  readonly #delivering: RowQuery<Parameters<typeof deliveringOf>[0], DeliveringRollout>;
   readonly #receipts: RowQuery<{ readonly receipt: string }, CancelReceipt>;
 
   constructor(database: DatabaseSync) {
@@ -49,6 +50,13 @@ export class RolloutTable {
       database,
       `SELECT ${columns} FROM ${tables} WHERE state IN ${liveStates} ORDER BY seq`,
       rolloutOf,
+    );
+    this.#delivering = new RowQuery(
+      database,
+      `SELECT id, tenant, accepted_at, state, attempt FROM rollouts
+       WHERE id IN (SELECT rollout_id FROM deliveries WHERE state = 'pending')
+         AND state IN ${endedStates} ORDER BY seq`,
+      deliveringOf,
     );
     this.#receipts = new RowQuery(
       database,
@@ -114,6 +122,10 @@ export class RolloutTable {
 
   live(): readonly StoredRollout[] {
     return this.#live.all();
+  }
+
+  delivering(): readonly DeliveringRollout[] {
+    return this.#delivering.all();
   }
 
   receipts(id: string): readonly CancelReceipt[] {

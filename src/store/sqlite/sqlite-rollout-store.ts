@@ -30,7 +30,7 @@ export interface SqliteStoreParts {
   readonly signal: AbortSignal;
   /** An observer of transactions, for whoever counts them; it must not throw. */
   readonly onCommit?: (commit: CommitFigures) => void;
-  /** It cannot be written any more, and nobody closed it. */
+  /** It cannot be used any more, and nobody closed it: STORE_DAMAGED, or STORE_FAILED when its thread has ended. */
   readonly onLost?: (reason: Error) => void;
 }
 
@@ -75,7 +75,7 @@ export class SqliteRolloutStore implements RolloutStore {
     this.#ids = new Set(parts.ids);
   }
 
-  /** Makes the folder when it is missing. Rejects with STORE_LOCKED, STORE_TOO_NEW, DISK_FULL or STORE_FAILED. */
+  /** Makes the folder when it is missing. Rejects with STORE_LOCKED, STORE_TOO_NEW, STORE_DAMAGED, DISK_FULL or STORE_FAILED. */
   static async open(
     folder: string,
     { clock, logger, locks, signal, onCommit, onLost }: SqliteStoreParts,

@@ -134,7 +134,11 @@ export class StoreCalls {
   }
 
   recover(): LeftRollouts {
-    return { live: this.#rollouts.live(), pending: this.#deliveries.pending() };
+    return {
+      live: this.#rollouts.live(),
+      delivering: this.#rollouts.delivering(),
+      pending: this.#deliveries.pending(),
+    };
   }
 
   newestEvent(): number {

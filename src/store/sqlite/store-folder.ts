@@ -1,7 +1,8 @@
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boundary, isRolloutError, RolloutError } from '../../core/errors.ts';
 import type { HeldLock, LockPort } from '../../core/lock.ts';
+import { makeFolder } from '../../core/make-folder.ts';
 
 /** The file of the store in a data folder. */
 export function storeFile(folder: string): string {
@@ -12,7 +13,7 @@ export function storeFile(folder: string): string {
 export async function holdFolder(folder: string, locks: LockPort): Promise<HeldLock> {
   const at = { code: 'STORE_FAILED', phase: 'server', what: `data folder ${folder}` } as const;
   return await boundary(at, async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, { mode: 0o700 });
     const lock = tryLock(join(folder, 'store.lock'), locks);
     if (lock === null) throw await locked(folder);
     try {

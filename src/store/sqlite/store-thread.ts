@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { messageOf, RolloutError } from '../../core/errors.ts';
+import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import { errorOf } from '../../core/error-fault.ts';
 import type { Answer, Argument, CallName } from './store-calls.ts';
 import type {
@@ -18,7 +18,7 @@ interface Waiting {
 export interface ThreadListeners {
   readonly onEvents: () => void;
   readonly onCommit: (commit: CommitFigures) => void;
-  /** It ended after it was open, and nobody closed it. */
+  /** It ended after it was open, and nobody closed it: also when the file is damaged. */
   readonly onLost: (reason: Error) => void;
 }
 
@@ -109,11 +109,20 @@ export class StoreThread {
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.number);
       this.#waiting.delete(answer.number);
-      if ('fault' in answer) waiting?.reject(errorOf(answer.fault));
-      else waiting?.resolve(answer.value);
+      if ('fault' in answer) {
+        const error = errorOf(answer.fault);
+        waiting?.reject(error);
+        if (isRolloutError(error, 'STORE_DAMAGED')) this.#damaged(error);
+      } else waiting?.resolve(answer.value);
     }
     if (hasEvents) this.#onEvents();
     if (commit !== null) this.#onCommit(commit);
+  }
+
+  /** Nothing more is written to such a file: what its log holds stays there for whoever repairs it. */
+  #damaged(error: RolloutError): void {
+    this.#ended ??= error;
+    void this.#worker.terminate();
   }
 
   #end(why: string): RolloutError {

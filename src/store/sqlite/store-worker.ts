@@ -11,7 +11,7 @@ import { faultOf } from './store-fault.ts';
 import type { CallMessage, FromWorker, ToWorker, WorkerTask } from './worker-messages.ts';
 
 /** How long news that nobody's result depends on may wait for somebody else's sync. */
-const lazyMs = 20;
+const lazyMs = 100;
 /** So that the first of a flood is not answered after the last. */
 const largestGroup = 512;
 

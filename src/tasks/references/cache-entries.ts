@@ -10,8 +10,9 @@ import { basename, dirname, join } from 'node:path';
 import { RolloutError } from '../../core/errors.ts';
 import { lowerId } from '../../core/ids.ts';
 import type { LockPort } from '../../core/lock.ts';
+import { makeFolder } from '../../core/make-folder.ts';
 
-const unwritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
+const unwritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR', 'EEXIST']);
 
 /** How long to wait for another process that fills the same entry. */
 const lockTimeoutMs = 30 * 60_000;
@@ -71,7 +72,7 @@ export class CacheEntries {
 
 async function makeRoot(root: string): Promise<void> {
   try {
-    await mkdir(root, { recursive: true });
+    await makeFolder(root);
     await access(root, constants.W_OK);
   } catch (error) {
     if (!unwritable.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
@@ -96,7 +97,7 @@ export async function hasEntry(target: string): Promise<boolean> {
 }
 
 async function place(filled: string, target: string, trashPrefix: string): Promise<void> {
-  await mkdir(dirname(target), { recursive: true });
+  await makeFolder(dirname(target));
   await rename(target, `${trashPrefix}old-${basename(target)}-${lowerId(8)}`).catch(ignoreMissing);
   await rename(filled, target);
 }

@@ -1,6 +1,7 @@
-import { cp, lstat, mkdir } from 'node:fs/promises';
+import { cp, lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { RolloutError } from '../../core/errors.ts';
+import { makeFolder } from '../../core/make-folder.ts';
 import type { Git, GitCommand } from './git.ts';
 import type { GitRemote } from './git-url.ts';
 import { refuseUnsafeTree } from './inside-links.ts';
@@ -29,7 +30,7 @@ export class GitClone {
 
   static async make(git: Git, options: CloneOptions): Promise<GitClone> {
     const { remote, dir } = options;
-    await mkdir(dirname(dir), { recursive: true });
+    await makeFolder(dirname(dir));
     const clone = new GitClone(git, options);
     const filter = remote.hostname === 'huggingface.co' ? [] : ['--filter=blob:none'];
     await git.run(

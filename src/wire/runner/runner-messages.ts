@@ -27,8 +27,12 @@ const record = z.record(z.string(), z.unknown());
 export const fromRunnerSchema = z.discriminatedUnion('kind', [
   /** It can take orders. `python`: the version of its interpreter; `details`: what its role says of itself. */
   z.object({ kind: z.literal('ready'), python: z.string(), details: record.default({}) }),
-  /** It cannot: the user's code cannot be loaded. */
-  z.object({ kind: z.literal('broken'), message: z.string() }),
+  /** It cannot: the user's code cannot be loaded. `missing`: a package that the interpreter does not have. */
+  z.object({
+    kind: z.literal('broken'),
+    message: z.string(),
+    missing: z.string().nullish().default(null),
+  }),
   z.object({ kind: z.literal('ended'), id, report: z.unknown() }),
   z.object({ kind: z.literal('request'), id, method: z.string(), params: z.unknown() }),
   /** Nobody waits for the answer any more. */

@@ -107,6 +107,13 @@ void describe('an agent in Python', { concurrency: 4 }, () => {
     assert.match(said, /INFO agent: a line of the log/);
   });
 
+  void test('what it printed last is in the log, although it did not end the line', async () => {
+    const lines: unknown[] = [];
+    const logger: Logger = { log: (_level, _message, fields) => lines.push(fields?.['line']) };
+    await runAgent({ name: 'EndsMidLine', logger });
+    assert.equal(lines.at(-1), 'the last line has no end');
+  });
+
   void test('what it tells of its run and nobody can read is left out, and costs it nothing else', async () => {
     const result = await runAgent({ name: 'TellsOddly' });
     assert.equal(result.exception_info, null, result.exception_info?.exception_message);
@@ -189,6 +196,23 @@ void describe('an agent in Python', { concurrency: 4 }, () => {
       type: 'ApiRateLimitError',
       message: /Command failed \(exit 1\): agent/,
       isVerified: true,
+    },
+    {
+      title: 'a timeout of its own says nothing of its limit, and is a failure like any other',
+      trial: { name: 'LosesConnection' },
+      code: 'AGENT_FAILED',
+      type: 'TimeoutError',
+      message: /TimeoutError: the model does not answer/,
+      isVerified: false,
+    },
+    {
+      title:
+        'only the trial says that its limit has passed, whatever the agent calls its own timeout',
+      trial: { name: 'ClaimsItsLimit' },
+      code: 'AGENT_FAILED',
+      type: 'TimeoutError',
+      message: /AgentTimeoutError: timed out after 1 second/,
+      isVerified: false,
     },
     {
       title: 'an exception of its setup is one of the setup',
@@ -306,13 +330,14 @@ void describe('an agent in Python', { concurrency: 4 }, () => {
     assert.ok(!isAlive(pid));
   });
 
-  for (const name of ['Waits', 'IgnoresCancel'])
+  for (const name of ['Waits', 'IgnoresCancel', 'TimesOutWhenStopped'])
     void test(`${name}: at its limit it is stopped, what it had told stays, and verification runs`, async () => {
       const result = await runAgent({
         name,
         files: table('[agent]\ntimeout_sec = 1'),
       });
       assert.equal(result.slipway?.failure?.code, 'AGENT_TIMEOUT');
+      assert.equal(result.exception_info?.exception_type, 'AgentTimeoutError');
       assert.equal(result.agent_result?.n_input_tokens, 11);
       assert.deepEqual(result.verifier_result, { rewards: { reward: 1 } });
     });

@@ -1,110 +1,23 @@
 /** `slipway eval run` over real servers: in this process, or one that runs already. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import {
-  appendFile,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { slipwayInProcess, type Ended } from '../../support/in-process-cli.ts';
+import { slipwayInProcess } from '../../support/in-process-cli.ts';
 import { startServeProcess } from '../../support/serve-process.ts';
 import { startSlipway } from '../../support/slipway-cli.ts';
 import { until } from '../../support/until.ts';
+import { Evaluation, modelKey, ownSecret, textsBelow, type EvalDocument } from './evaluation.ts';
 
 let root = '';
 before(async () => {
   root = await mkdtemp(path.join(os.tmpdir(), 'slipway-eval-'));
 });
 after(() => rm(root, { recursive: true, force: true }));
-
-const modelKey = 'key-of-the-model-7f3a';
-const ownSecret = 'secret-of-the-rows-19c2';
-
-interface Document {
-  readonly exit_code: number;
-  readonly resumed: number;
-  readonly halted: { readonly code: string } | null;
-  readonly metrics: {
-    readonly pending: number;
-    readonly success: number;
-    readonly failed: number;
-    readonly pass_rate: number | null;
-    readonly slipway: { readonly pass_rate: number | null };
-  };
-  readonly items: readonly {
-    readonly row_index: number;
-    readonly rollout_id: string | null;
-    readonly status: string;
-    readonly reward: number | null;
-    readonly error_type: string | null;
-  }[];
-}
-
-class Evaluation {
-  readonly dir: string;
-
-  constructor(dir: string) {
-    this.dir = dir;
-  }
-
-  static async of(name: string, rows: readonly unknown[], toml = ''): Promise<Evaluation> {
-    const made = new Evaluation(path.join(root, name));
-    await rm(made.dir, { recursive: true, force: true });
-    await mkdir(made.dir);
-    const text = rows.map((row) => `${JSON.stringify({ metadata: { null: row } })}\n`);
-    await writeFile(path.join(made.dir, 'rows.jsonl'), text.join(''));
-    await made.configure(toml);
-    return made;
-  }
-
-  async configure(toml: string, table = '[backend]\nkind = "null"'): Promise<void> {
-    const text = `${toml}\n[experiment]\ndataset = "rows.jsonl"\n${table}\n`;
-    await writeFile(path.join(this.dir, 'e.toml'), text);
-  }
-
-  results(...names: readonly string[]): string {
-    return path.join(this.dir, '.slipway/evals/e', ...names);
-  }
-
-  get variables(): Readonly<Record<string, string>> {
-    const state = path.join(root, 'state');
-    return { SLIPWAY_STATE_DIR: state, HOME: root, MODEL_KEY: modelKey, OWN_SECRET: ownSecret };
-  }
-
-  async run(...flags: readonly string[]): Promise<Ended> {
-    return await slipwayInProcess(['eval', 'run', 'e.toml', ...flags], {
-      ...{ cwd: this.dir, variables: this.variables },
-    });
-  }
-
-  async document(...flags: readonly string[]): Promise<Document> {
-    const { stdout, stderr } = await this.run('--json', ...flags);
-    assert.notEqual(stdout, '', stderr);
-    return JSON.parse(stdout) as Document;
-  }
-
-  async lines(name: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const text = await readFile(this.results(name), 'utf8').catch(() => '');
-    return text
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-  }
-
-  async endings(): Promise<readonly unknown[]> {
-    return (await this.lines('events.jsonl')).filter(({ type }) => type === 'item:ended');
-  }
-}
 
 /** A server of a model that answers every call with one status. */
 class FakeModel implements AsyncDisposable {
@@ -140,23 +53,10 @@ class FakeModel implements AsyncDisposable {
   }
 }
 
-async function textsBelow(dir: string): Promise<ReadonlyMap<string, string>> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  return new Map(
-    await Promise.all(
-      files.map(async ({ parentPath, name }) => {
-        const file = path.join(parentPath, name);
-        return [file, await readFile(file, 'latin1')] as const;
-      }),
-    ),
-  );
-}
-
 describe('slipway eval run', { timeout: 180_000 }, () => {
   it('prints both rates, leaves its files, and does nothing twice', async () => {
     const rows = [{ reward: 1 }, { reward: 0 }, { fail: 'AGENT_TIMEOUT' }, { fail: 'ENVIRONMENT_LOST' }]; // prettier-ignore
-    const evaluation = await Evaluation.of('rates', rows);
+    const evaluation = await Evaluation.of([root, 'rates'], rows);
     const { exitCode, stdout, stderr } = await evaluation.run('--yes', '--verbose');
     assert.equal(exitCode, 1, stderr);
     assert.match(stdout, /runs with a verdict, or failed by the agent +1 of 3 +0\.3333/);
@@ -191,7 +91,7 @@ describe('slipway eval run', { timeout: 180_000 }, () => {
 
   it('runs the chosen rows, refuses to go on with others, and begins anew when told to', async () => {
     const evaluation = await Evaluation.of(
-      'rows',
+      [root, 'rows'],
       Array.from({ length: 6 }, () => ({ reward: 1 })),
     );
     const chosen = await evaluation.document('--rows', '1,3-4');
@@ -219,7 +119,7 @@ describe('slipway eval run', { timeout: 180_000 }, () => {
 
   it('after kill -9 runs no acknowledged row again, and cuts off half a record', async () => {
     const rows = Array.from({ length: 6 }, (_, row) => ({ duration_ms: row < 3 ? 0 : 600_000 }));
-    const evaluation = await Evaluation.of('killed', rows, '[evaluation]\nbatch_size = 2');
+    const evaluation = await Evaluation.of([root, 'killed'], rows, '[evaluation]\nbatch_size = 2');
     const run = startSlipway(['eval', 'run', 'e.toml', '--yes'], {
       stateDir: path.join(root, 'state'),
       ...{ cwd: evaluation.dir, variables: evaluation.variables },
@@ -253,7 +153,7 @@ describe('slipway eval run', { timeout: 180_000 }, () => {
     await until('rows began again', async () => (await started()) >= soFar + 2);
     stop.abort(new Error('enough'));
     const { stdout, stderr } = await going;
-    const resumed = JSON.parse(stdout) as Document;
+    const resumed = JSON.parse(stdout) as EvalDocument;
     assert.deepEqual([resumed.exit_code, resumed.resumed, resumed.metrics.pending], [130, 3, 3], stderr); // prettier-ignore
     assert.deepEqual(await evaluation.endings(), before);
     const states = resumed.items.map(({ status }) => status);
@@ -267,7 +167,7 @@ describe('slipway eval run', { timeout: 180_000 }, () => {
     await using model = new FakeModel();
     const url = await model.start();
     const evaluation = await Evaluation.of(
-      'outage',
+      [root, 'outage'],
       Array.from({ length: 4 }, () => ({ agent_calls: 1 })),
       `[evaluation]\nbatch_size = 1\n[secrets]\nrequired = ["OWN_SECRET"]\n[model]\nurl = "${url}"\nkey = "env:MODEL_KEY"`,
     );
@@ -307,12 +207,10 @@ describe('slipway eval run', { timeout: 180_000 }, () => {
   });
 
   it('uses a server that runs already; one that dies leaves rows pending', async () => {
-    const evaluation = await Evaluation.of('remote', [
-      { reward: 1 },
-      { reward: 1 },
-      { duration_ms: 600_000 },
-      { reward: 1 },
-    ]);
+    const evaluation = await Evaluation.of(
+      [root, 'remote'],
+      [{ reward: 1 }, { reward: 1 }, { duration_ms: 600_000 }, { reward: 1 }],
+    );
     const dead = await (async () => {
       const flags = ['--backend', 'null', '--store', 'memory'];
       await using server = await startServeProcess(flags, { stateDir: path.join(root, 'state') });

@@ -43,7 +43,7 @@ describe('preflight of a server', { timeout: 120_000 }, () => {
       ...['configuration', 'data-folder', 'store', 'keys', 'listeners', 'backend', 'grader'],
     ]);
     assert.deepEqual(byStatus('skipped'), [
-      ...['engine', 'telemetry', 'callbacks', 'model', 'tasks', 'sandbox', 'gateway'],
+      ...['engine', 'telemetry', 'callbacks', 'model', 'tasks', 'sandbox', 'workflow', 'gateway'],
     ]);
     assert.equal(stderr.trim().split('\n').length, report.checks.length, 'a line for each');
     assert.deepEqual(await folder.files(), ['tmp']);
@@ -150,7 +150,7 @@ describe('preflight of a store', { timeout: 120_000 }, () => {
       [
         'broken',
         async (dir) => writeFile(storeFile(dir), 'x'.repeat(8_192)),
-        { status: 'failed', code: 'STORE_FAILED' },
+        { status: 'failed', code: 'STORE_DAMAGED' },
       ],
     ];
     for (const [name, make, expected] of rows) {
@@ -279,9 +279,17 @@ describe('preflight of a backend', { timeout: 120_000 }, () => {
       'mine.py',
       'class Work:\n    async def run(self, ctx):\n        return []\n',
     );
+    await folder.write('needs.py', 'import no_such_package\n');
     const only = ['--backend', 'local', '--only', 'backend', '--backend-local-workflow'];
     const rows: readonly [readonly string[], Expected][] = [
       [['mine.py:Work'], { status: 'ok' }],
+      [
+        ['needs.py:Work'],
+        {
+          ...{ status: 'warning', code: null, field: 'python.interpreter' },
+          summary: /not looked at: .*package no_such_package/,
+        },
+      ],
       [['mine.py:Gone'], { status: 'failed', code: 'WORKFLOW_INVALID', summary: /Gone/ }],
       [['mine.py:Work', '--python', '/nowhere/python3'], { status: 'failed', summary: /nowhere/ }],
     ];

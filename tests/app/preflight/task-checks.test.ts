@@ -68,11 +68,16 @@ describe('preflight of tasks', { timeout: 180_000 }, () => {
     await folder.write('bad/instruction.md', 'Do it.\n');
     await folder.write('bad/tests/test.sh', 'true\n');
     await folder.write('bad/environment/Dockerfile', 'FROM debian:bookworm-slim\nRUN exit 3\n');
-    const built = await folder.run(['--only', 'gateway', '--task', 'bad'], { variables });
+    const harbor = ['--backend', 'harbor', '--backend-harbor-agent', 'mine:Work'];
+    const built = await folder.run(
+      [...harbor, '--backend-harbor-tasks-dir', 'bad', '--only', 'gateway,workflow'],
+      { variables },
+    );
     const { code, remedy } = built.one('sandbox');
     assert.equal(code, 'IMAGE_BUILD_FAILED');
     assert.notEqual(remedy, null);
     assert.equal(built.one('gateway').status, 'skipped');
+    assert.equal(built.one('workflow').status, 'skipped');
     for (const [name, text] of [['gone.jsonl'], ['bad.jsonl', '{\n']]) {
       if (text !== undefined) await folder.write(name ?? '', text);
       const { one } = await folder.run(['--only', 'sandbox', '--dataset', name ?? '']);
@@ -108,10 +113,14 @@ describe('preflight of tasks', { timeout: 180_000 }, () => {
       'template/task.toml',
       '[environment]\ndocker_image = "debian:bookworm-slim"\n',
     );
-    await folder.write('template/instruction.md', 'Do it.\n');
     const harbor = ['--backend', 'harbor', '--backend-harbor-tasks-dir', 'template'];
     const flags = [...harbor, '--backend-harbor-agent', 'mine:Work', '--only', 'grader,tasks'];
-    const { one } = await folder.run(flags, { variables });
+    const { one } = await folder.run([...flags.slice(0, -1), 'grader,workflow'], { variables });
+    const { status, code, field, subject } = one('workflow');
+    assert.deepEqual(
+      [status, code, field, subject],
+      ['failed', 'WORKFLOW_INVALID', 'backend.harbor.sandbox_python', one('sandbox').subject],
+    );
     assert.deepEqual(
       [one('tasks').status, one('tasks').subject],
       ['ok', path.join(folder.root, 'template')],

@@ -14,7 +14,7 @@ import type {
   EnvironmentLayer,
   EnvironmentProvider,
 } from '../../../src/environments/environment.ts';
-
+import type { TrialRequest } from '../../../src/trial/trial-options.ts';
 import { taskFolder, type FolderFiles } from '../../fakes/task-folder.ts';
 import { portsOn, type NativeBenchOptions } from '../native/native-bench.ts';
 
@@ -42,6 +42,8 @@ export interface HarborBenchOptions extends Pick<NativeBenchOptions, 'resolveAge
   readonly files: FolderFiles;
   readonly options: Readonly<Record<string, unknown>>;
   readonly layers?: readonly EnvironmentLayer[];
+  /** Told of each trial that is made. */
+  readonly onTrial?: (request: TrialRequest) => void;
 }
 
 export interface HarborBench extends AsyncDisposable {
@@ -57,6 +59,7 @@ export async function harborBench({
   files,
   options,
   layers = [pythonLayer],
+  onTrial = () => undefined,
   ...over
 }: HarborBenchOptions): Promise<HarborBench> {
   const task = await taskFolder(files);
@@ -67,18 +70,19 @@ export async function harborBench({
       if (level === 'warn') warnings.push(message);
     },
   };
-  const ports = withLayers(portsOn(provider, over), layers);
+  const ports = withLayers(portsOn(provider, over), layers, onTrial);
   const parts = {
     limits: { maxConcurrent: 8, maxQueueDepth: 8 },
     clock: systemClock,
-    ...{ dataDir, logger },
+    ...{ dataDir, baseDir: dataDir, logger },
   };
   const backend = new HarborBackend(
     { tasks_dir: task.dir, environment: provider.kind, sandbox_python: harborPython(), ...options },
     {
       ...parts,
-      baseDir: dataDir,
       ports,
+      interpreter: { python: 'python3', path: [] },
+      variables: process.env,
       trialBackend: (given, own) => new NativeBackend(given, { ...parts, ports: own }),
     },
   );
@@ -94,7 +98,11 @@ export async function harborBench({
   };
 }
 
-function withLayers(ports: NativePorts, layers: readonly EnvironmentLayer[]): NativePorts {
+function withLayers(
+  ports: NativePorts,
+  layers: readonly EnvironmentLayer[],
+  onTrial: (request: TrialRequest) => void,
+): NativePorts {
   return {
     ...ports,
     openTrials: async (options, signal) => {
@@ -102,6 +110,7 @@ function withLayers(ports: NativePorts, layers: readonly EnvironmentLayer[]): Na
       return {
         ...trials,
         createTrial: (request, hooks) => {
+          onTrial(request);
           const all = [...(request.layers ?? []), ...(request.layers?.length ? layers : [])];
           return trials.createTrial({ ...request, layers: all }, hooks);
         },

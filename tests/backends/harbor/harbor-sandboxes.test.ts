@@ -1,14 +1,18 @@
 /** Workflows and graders in real sandboxes, which reach nothing but their model. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, readFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { ExecutionRequest, ExecutionResult } from '../../../src/backends/execution-backend.ts';
 import { Scope } from '../../../src/core/scope.ts';
+import { isRolloutError } from '../../../src/core/errors.ts';
 import { never } from '../../../src/core/linked-abort.ts';
+import type { TrialRequest } from '../../../src/trial/trial-options.ts';
 import { ChatUpstream } from '../../fakes/chat-upstream.ts';
 import { realProviders, type OpenProvider } from '../../support/real-providers.ts';
+import { writeWheels } from '../../fakes/wheels.ts';
 import { until } from '../../support/until.ts';
 import { HeardHooks, requestFor } from '../native/native-bench.ts';
 import {
@@ -30,6 +34,7 @@ describe('the backend harbor in sandboxes', { skip, concurrency: 2 }, () => {
   let upstream: ChatUpstream;
   let bench: HarborBench;
   let count = 0;
+  const trials: TrialRequest[] = [];
 
   before(async () => {
     open = await local!.open();
@@ -41,13 +46,18 @@ describe('the backend harbor in sandboxes', { skip, concurrency: 2 }, () => {
       response.end(JSON.stringify({ choices: [{ message }] }));
     });
     scope.defer(async () => await upstream[Symbol.asyncDispose]());
+    const wheels = await mkdtempDisposable(path.join(os.tmpdir(), 'slipway-wheels-'));
+    scope.defer(() => wheels.remove());
+    writeWheels(wheels.path, [{ name: 'quizwords', version: '3' }]);
     bench = await harborBench({
       provider: open.provider,
       files: templateTask(image),
       options: {
         ...{ agent: 'quiz.flows:Ask', workflow_config: { turns: 2 }, code_dir: projectDir },
-        ...{ grader: 'quiz.flows:Grade', grader_config: { right: 0.75 } },
+        ...{ grader: 'quiz.flows:Grade', grader_config: { right: 0.75 }, prewarm: true },
+        requirements: [path.join(wheels.path, 'quizwords-3-py3-none-any.whl')],
       },
+      onTrial: (trial) => trials.push(trial),
     });
     scope.defer(async () => await bench[Symbol.asyncDispose]());
   });
@@ -104,6 +114,62 @@ describe('the backend harbor in sandboxes', { skip, concurrency: 2 }, () => {
     assert.equal(existsSync(logs), false, 'the folder of a successful trial stays');
     const staged = await readdir(path.join(bench.dataDir, 'rollouts'));
     assert.equal(staged.includes(asked.id), false, 'what was staged stays');
+  });
+
+  it('asks for the template’s Python once, installs the packages for it, and sets the template up, before anything is served', async () => {
+    const [asked, prepared, ...rollouts] = trials;
+    for (const trial of [asked, prepared]) {
+      assert.equal(trial?.config.install_only, true);
+      assert.equal(trial.config.verifier.disable, true);
+      assert.deepEqual([trial.config.agent.env, trial.config.agent.kwargs], [{}, {}]);
+    }
+    assert.ok(rollouts.every(({ config }) => !config.install_only));
+    const places = (trial: TrialRequest | undefined) => trial?.layers?.map(({ at }) => at);
+    assert.deepEqual(places(asked), ['/opt/slipway/runner']);
+    assert.deepEqual(places(prepared), [
+      ...['/opt/slipway/runner', '/opt/slipway/code', '/opt/slipway/packages'],
+    ]);
+    const result = await bench.backend.execute(
+      request({ metadata: { act: 'imports' }, wantsGrade: false }),
+      new HeardHooks(),
+    ).result;
+    assert.equal(
+      result.sample?.messages.at(-1)?.['content'],
+      'quizwords 3',
+      result.errMessage ?? '',
+    );
+    const left = await readdir(path.join(bench.dataDir, 'trials'));
+    assert.deepEqual(
+      left.filter((name) => !name.startsWith('native-harbor-')),
+      [],
+    );
+    assert.deepEqual(
+      (await readdir(path.join(bench.dataDir, 'rollouts'))).filter((name) =>
+        name.startsWith('prewarm'),
+      ),
+      [],
+    );
+  });
+
+  it('names a task that cannot be prepared, and its own option', async () => {
+    const failing = harborBench({
+      provider: open.provider,
+      files: templateTask(image),
+      options: {
+        agent: 'quiz.flows:Ask',
+        sandbox_python: 'python3',
+        prewarm: [{}, 'no reference'],
+      },
+    });
+    await assert.rejects(failing, (error) => {
+      assert.ok(isRolloutError(error, 'PREWARM_FAILED'));
+      assert.equal(error.field, 'backend.harbor.prewarm');
+      assert.match(
+        error.message,
+        /^2 of 2 .*\ntemplate \[AGENT_SETUP_FAILED\]; .*\nno reference \[REFERENCE_INVALID\]; no folder/,
+      );
+      return true;
+    });
   });
 
   const endings = [

@@ -57,7 +57,7 @@ describe('a task that is staged for a rollout', () => {
     const { rewardSource } = await staged(bare, { hasGrader: true }, async (read, dir) => {
       assert.match(
         await read('tests/test.sh'),
-        /'py'\\''thon' -u -m slipway_runner\.in_sandbox grader/,
+        /'py'\\''thon' -u \/opt\/slipway\/runner\/slipway_runner\/start\.py in-sandbox grader/,
       );
       assert.equal((await stat(path.join(dir, 'tests', 'test.sh'))).mode & 0o777, 0o755);
       assert.deepEqual(JSON.parse(await read('tests/container_input.json')), {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,7 +7,8 @@ import { after, before, describe, it } from 'node:test';
 import { LocalBackend } from '../../../src/backends/local/local-backend.ts';
 import type { ExecutionRequest, ExecutionResult } from '../../../src/backends/execution-backend.ts';
 import { systemClock } from '../../../src/core/clock.ts';
-import { silentLogger } from '../../../src/core/logger.ts';
+import { RolloutError } from '../../../src/core/errors.ts';
+import { silentLogger, type Logger } from '../../../src/core/logger.ts';
 import { never } from '../../../src/core/linked-abort.ts';
 import { listening, localBackend, requestOf, runOn, systemPython } from './local-bench.ts';
 
@@ -169,6 +171,38 @@ describe('a workflow of the local backend', () => {
     assert.equal(await readFile(note, 'utf8'), 'kept');
     await execution.release();
     await assert.rejects(readFile(note), { code: 'ENOENT' });
+  });
+
+  it('keeps the folder of which not all was archived, named in a warning, unless its controller cancelled', async () => {
+    const warnings: string[] = [];
+    const logger: Logger = {
+      log: (level, message, fields) => {
+        if (level === 'warn') warnings.push(`${message} ${String(fields?.['folder'])}`);
+      },
+    };
+    const warned = localBackend(options, { dataDir, logger });
+    const rows: readonly (readonly [act: string, reason: Error | null, stays: boolean])[] = [
+      ['artifacts', null, true],
+      ['list', null, false],
+      ['artifacts', new RolloutError('CANCELLED', 'enough', { phase: 'agent' }), false],
+      ['artifacts', new RolloutError('SERVER_STOPPING', 'it stops', { phase: 'agent' }), true],
+    ];
+    try {
+      for (const [act, reason, stays] of rows) {
+        const { execution } = await run({ ...doing(act), id: 'the-rollout' }, warned);
+        if (reason !== null) await execution.abort(reason);
+        await execution.release({ isComplete: false });
+        await execution.release();
+        const folder = path.join(dataDir, 'trials', 'the-rollout');
+        assert.equal(existsSync(folder), stays);
+        const warning = `not everything of a rollout was archived: its folder stays ${folder}`;
+        assert.deepEqual(warnings.splice(0), stays ? [warning] : []);
+        await warned.forget(['the-rollout']);
+        assert.equal(existsSync(folder), false);
+      }
+    } finally {
+      await warned.close();
+    }
   });
 
   it('has all that it printed to itself, the next one in the same thread too', async () => {

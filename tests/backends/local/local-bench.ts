@@ -6,7 +6,7 @@ import type {
   ExecutionResult,
 } from '../../../src/backends/execution-backend.ts';
 import { systemClock } from '../../../src/core/clock.ts';
-import { silentLogger } from '../../../src/core/logger.ts';
+import { silentLogger, type Logger } from '../../../src/core/logger.ts';
 
 /** The machine's own Python. */
 export const systemPython = {
@@ -20,7 +20,11 @@ export function localBackend(
     dataDir,
     maxConcurrent = 3,
     ...over
-  }: { readonly dataDir: string; readonly maxConcurrent?: number } & Partial<typeof systemPython>,
+  }: {
+    readonly dataDir: string;
+    readonly maxConcurrent?: number;
+    readonly logger?: Logger;
+  } & Partial<typeof systemPython>,
 ): LocalBackend {
   return new LocalBackend(options, {
     limits: { maxConcurrent, maxQueueDepth: 3 },

@@ -307,6 +307,21 @@ describe('code in Python that cannot be used', () => {
       }
     });
 
+  it('is refused with the name of a package that its Python does not have', async () => {
+    await writeFile(path.join(dataDir, 'needs.py'), 'import no_such_package.part\n');
+    const unusable = make({ workflow: './needs.py:W' }, 1);
+    try {
+      await assert.rejects(unusable.start(never), {
+        code: 'WORKFLOW_PACKAGE_MISSING',
+        message:
+          /does not have the package no_such_package: ModuleNotFoundError.*needs\.py, line 1/s,
+        field: 'python.interpreter',
+      });
+    } finally {
+      await unusable.close();
+    }
+  });
+
   it('is refused when there is no such interpreter', async () => {
     const interpreter = { python: path.join(dataDir, 'no-python'), path: [] };
     const unusable = localBackend(options, { dataDir, interpreter });

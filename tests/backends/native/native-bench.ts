@@ -105,6 +105,7 @@ export async function nativeBench(options: NativeBenchOptions = {}): Promise<Nat
       ports: portsOn(provider, options),
       limits: { maxConcurrent: 8, maxQueueDepth: 8 },
       dataDir,
+      baseDir: path.dirname(task.dir),
       clock: systemClock,
       logger: options.logger ?? silentLogger,
     },

@@ -189,7 +189,7 @@ function closing(provider: FakeProvider, options: Fields) {
     { environment: provider.kind, ...options },
     {
       ...{ ports: portsOn(provider), limits: { maxConcurrent: 1, maxQueueDepth: 0 } },
-      ...{ dataDir: os.tmpdir(), clock: systemClock, logger: silentLogger },
+      ...{ dataDir: os.tmpdir(), baseDir: os.tmpdir(), clock: systemClock, logger: silentLogger },
     },
   );
   return Object.assign(backend, { [Symbol.asyncDispose]: () => backend.close() });

@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { readHarborTask } from '../../../src/backends/native/harbor-task.ts';
 import { configOf, lines, refused, type Fields, type Line } from './contract-lines.ts';
+import { HeardHooks, nativeBench, requestFor } from './native-bench.ts';
 
 const taskOf = (metadata: Fields): readonly [unknown[], string] => {
   const { entry, warnings } = readHarborTask(metadata);
@@ -31,6 +32,26 @@ lines('metadata.harbor_task', [
     isRead({ ...git, harbor_task: '/a' }, ['/a', null, null, null, null]),
   ],
   ['../task is a folder', isRead({ harbor_task: '../a' }, ['../a', null, null, null, null])],
+  [
+    './task and ../task begin at the folder of the configuration',
+    () => {
+      const located = ['./a', '../a', '.', '/b/../a', '~/a'].map(
+        (task) => readHarborTask({ harbor_task: task }, { baseDir: '/etc/slipway' }).entry.path,
+      );
+      assert.deepEqual(located, [
+        ...['/etc/slipway/a', '/etc/a', '/etc/slipway', '/a', path.join(os.homedir(), 'a')],
+      ]);
+    },
+  ],
+  [
+    './task of a rollout begins there too',
+    async () => {
+      await using bench = await nativeBench();
+      const request = requestFor(`./${path.basename(bench.taskDir)}`);
+      const { errMessage } = await bench.backend.execute(request, new HeardHooks()).result;
+      assert.equal(errMessage, null);
+    },
+  ],
   [
     '~/task is a folder below the home folder',
     isRead({ harbor_task: '~/a' }, [path.join(os.homedir(), 'a'), null, null, null, null]),

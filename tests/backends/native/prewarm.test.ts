@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -28,11 +28,19 @@ const settled: Agent = {
 
 /** Starts a backend that prepares `tasks`. */
 async function start(
-  tasks: readonly unknown[],
-  { signal = never, onTrial }: { signal?: AbortSignal; onTrial?: () => void } = {},
+  tasks: readonly unknown[] | null,
+  {
+    signal = never,
+    onTrial,
+    before = [],
+  }: { signal?: AbortSignal; onTrial?: () => void; before?: readonly string[] } = {},
 ) {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'slipway-prewarm-'));
   const trialsDir = path.join(dataDir, 'trials');
+  for (const name of before) {
+    await mkdir(path.join(trialsDir, name), { recursive: true });
+    await writeFile(path.join(trialsDir, name, 'config.json'), '');
+  }
   const provider = new FakeProvider();
   const ports = portsOn(provider, { resolveAgent: () => Promise.resolve(() => settled) });
   const configs: TrialConfig[] = [];
@@ -53,7 +61,7 @@ async function start(
           };
         },
       },
-      ...{ dataDir, clock: systemClock, logger: silentLogger },
+      ...{ dataDir, baseDir: dataDir, clock: systemClock, logger: silentLogger },
       limits: { maxConcurrent: 1, maxQueueDepth: 0 },
     },
   );
@@ -116,6 +124,17 @@ describe('preparing tasks', () => {
     assert.doesNotMatch(error.message, /pass-1234|https?:|no-such-image/);
     assert.equal(configs.length, 4, 'every task that was found was attempted');
     assert.equal(left.length, 3, 'failed ones stay, the good one is gone');
+  });
+
+  it('removes what earlier starts left of it, and nothing else', async () => {
+    await using good = await taskFolder(answerTask);
+    const earlier = `native-prewarm-${'0a'.repeat(16)}`;
+    const others = ['native-prewarm-mine', 'native-r-1', `harbor-prewarm-${'0a'.repeat(16)}`];
+    for (const tasks of [null, [good.dir]]) {
+      const { error, left } = await start(tasks, { before: [earlier, ...others] });
+      assert.equal(error, null);
+      assert.deepEqual(left.sort(), [...others].sort());
+    }
   });
 
   it('that is cancelled ends as a cancellation, with nothing running and nothing left', async () => {

@@ -13,6 +13,7 @@ import { startEngineProcess, type EngineProcess } from '../../support/engine-pro
 import { startServeProcess, type ServeProcess } from '../../support/serve-process.ts';
 import { until } from '../../support/until.ts';
 import type { BackendSection } from './backend-section.ts';
+import { keptFile, runPlanned, type PlannedRollout } from './served.ts';
 
 export const osmosisCode = path.resolve(import.meta.dirname, '../../integration/osmosis-workflow');
 export const modelKey = 'key-of-the-model';
@@ -20,9 +21,7 @@ export const modelKey = 'key-of-the-model';
 export interface PythonBench extends AsyncDisposable {
   readonly server: ServeProcess;
   readonly stateDir: string;
-  rollOut(
-    request: Partial<ControllerRequest> & { readonly rollout_id: string },
-  ): Promise<ControllerResult>;
+  rollOut(request: Partial<ControllerRequest>): Promise<ControllerResult>;
   /** A file that the archive keeps of a rollout. */
   kept(id: string, name: string): Promise<string>;
 }
@@ -60,16 +59,7 @@ export async function pythonBench(
         metadata: {},
         ...request,
       }),
-    kept: async (id, name) => {
-      // The archive is written beside the callbacks.
-      let found = '';
-      await until(`${name} of ${id}`, async () => {
-        const response = await fetch(`${server.url}/api/v1/rollouts/${id}/files/${name}`);
-        found = await response.text();
-        return response.status === 200;
-      });
-      return found;
-    },
+    kept: (id, name) => keptFile(server, id, name),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -90,21 +80,18 @@ export async function pidOf({ stateDir }: PythonBench, id: string): Promise<numb
   return Number(pid);
 }
 
-/** What is wrong with a multi-turn rollout whose label is right or not. */
-export async function judgeMultiTurn(
+/** What is wrong with a multi-turn rollout, beside its reward. */
+async function judgeMultiTurn(
   bench: PythonBench,
-  { id, status, reward, grader }: ControllerResult,
-  expected: number,
+  { id, grader }: ControllerResult,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
   const expect = (what: string, found: unknown, wanted: unknown): void => {
     if (JSON.stringify(found) !== JSON.stringify(wanted))
-      problems.push(`${id}: ${what} is ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`);
+      problems.push(`${what} is ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`);
   };
   const task = `task of ${id}`;
   const again = `${task} again`;
-  expect('the status', status, 'success');
-  expect('the reward', reward, expected);
   const sample = grader?.['sample'] as Readonly<Record<string, unknown>> | null | undefined;
   const messages = sample?.['messages'] as readonly { readonly content: string }[] | undefined;
   const said = messages?.map(({ content }) => content);
@@ -116,27 +103,32 @@ export async function judgeMultiTurn(
 }
 
 export const localSection: BackendSection = {
-  name: 'local, a workflow of osmosis-ai in Python',
+  ...{ backend: 'local', environment: 'processes beside the server' },
+  works: 'AgentWorkflow and Grader of osmosis-ai, one process killed',
   async run(count) {
     await using bench = await pythonBench('MultiTurnWorkflow', [
       ...multiTurnFlags,
       ...['--max-concurrent', '4', '--max-queue-depth', `${count + 1}`],
     ]);
-    const killed = bench.rollOut({ rollout_id: 'killed', metadata: { waits: true }, label: 'x' });
-    const rollouts = Array.from({ length: count }, async (_, index) => {
+    const planned = Array.from({ length: count }, (_, index): PlannedRollout => {
       // Every third label is wrong: a grader that gives everybody the same is found out.
       const isRight = index % 3 !== 2;
       const id = `py-${index}`;
-      const label = isRight ? `task of ${id} again` : 'something else';
-      const ended = await bench.rollOut({ rollout_id: id, label });
-      return await judgeMultiTurn(bench, ended, isRight ? 0.75 : 0);
+      return {
+        rollout_id: id,
+        label: isRight ? `task of ${id} again` : 'something else',
+        promised: isRight ? 0.75 : 0,
+        judge: (result) => judgeMultiTurn(bench, result),
+      };
     });
-    process.kill(await pidOf(bench, 'killed'), 'SIGKILL');
-    const problems = (await Promise.all(rollouts)).filter((found) => found.length > 0);
-    const { status, reward, completion } = await killed;
-    const message = String(completion?.['err_message']);
-    if (status !== 'failure' || reward !== null || !message.includes('killed from outside'))
-      problems.push([`killed: ended as ${status}, reward ${reward}: ${message}`]);
-    return { right: count - problems.length, problems: problems.flat() };
+    const killed: PlannedRollout = {
+      ...{ rollout_id: 'killed', metadata: { waits: true }, label: 'x' },
+      promised: { cause: 'RUNNER_FAILED' },
+    };
+    const [report] = await Promise.all([
+      runPlanned(bench, [killed, ...planned]),
+      pidOf(bench, 'killed').then((pid) => process.kill(pid, 'SIGKILL')),
+    ]);
+    return report;
   },
 };

@@ -206,7 +206,7 @@ async function runNative(kind: OverrunKind, { provider, limitMs, id, root }: One
         },
       },
       ...{ dataDir: path.join(root, id), clock: systemClock, logger: silentLogger },
-      limits: { maxConcurrent: 1, maxQueueDepth: 0 },
+      ...{ baseDir: root, limits: { maxConcurrent: 1, maxQueueDepth: 0 } },
       ...systemPython,
     },
   );

@@ -1,4 +1,4 @@
-/** A thread of clients that obey: each submits one rollout at its time and, when it is sent away, comes back when it was told to. */
+/** A thread of clients that obey: each submits one rollout at its time and, when it is sent away, comes back when it was told to, or not at all. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Pool } from 'undici';
@@ -9,15 +9,17 @@ const pool = new Pool(task.url, { connections: 128, pipelining: 1 });
 const refusedMs: number[] = [];
 const retryAfterS: number[] = [];
 const otherStatuses: number[] = [];
-/** Clients of each tenant that were not accepted so far. */
+/** Patient clients of each tenant that were not accepted so far. */
 const outside = new Map<string, number>();
 const sentAway = new Set<string>();
 let contestedFrom: number | null = null;
 let contestedTo: number | null = null;
+let wentAway = 0;
 const now = (): number => performance.timeOrigin + performance.now();
 const tell = (news: ClientNews): void => parentPort?.postMessage(news);
 
-async function submit({ id, tenant, atMs }: ClientsTask['clients'][number]): Promise<void> {
+async function submit(client: ClientsTask['clients'][number]): Promise<void> {
+  const { id, tenant, atMs, isPatient } = client;
   await delay(atMs);
   const body = JSON.stringify(rolloutBody(id, task));
   for (;;) {
@@ -33,21 +35,28 @@ async function submit({ id, tenant, atMs }: ClientsTask['clients'][number]): Pro
       return;
     }
     refusedMs.push(performance.now() - began);
-    sentAway.add(tenant);
-    if (sentAway.size === outside.size) contestedFrom ??= now();
     const seconds = Number(answer.headers['retry-after']);
     retryAfterS.push(seconds);
+    if (!isPatient) {
+      wentAway += 1;
+      return;
+    }
+    sentAway.add(tenant);
+    if (sentAway.size === outside.size) contestedFrom ??= now();
     await delay(1_000 * seconds);
   }
+  tell({ accepted: id });
+  if (!isPatient) return;
   const left = (outside.get(tenant) ?? 0) - 1;
   outside.set(tenant, left);
   if (left === 0) contestedTo ??= now();
-  tell({ accepted: id });
 }
 
-for (const { tenant } of task.clients) outside.set(tenant, (outside.get(tenant) ?? 0) + 1);
+for (const { tenant } of task.clients.filter(({ isPatient }) => isPatient))
+  outside.set(tenant, (outside.get(tenant) ?? 0) + 1);
 const report = (isDone: boolean, errors: readonly string[]): ClientsReport => ({
-  ...{ isDone, errors, refusedMs, retryAfterS, otherStatuses, contestedFrom, contestedTo },
+  ...{ isDone, errors, refusedMs, retryAfterS, otherStatuses, wentAway },
+  ...{ contestedFrom, contestedTo },
 });
 const meanwhile = setInterval(() => tell({ report: report(false, []) }), 2_000);
 const results = await Promise.allSettled(task.clients.map(submit));

@@ -10,11 +10,14 @@ import { Worker } from 'node:worker_threads';
 import { Pool } from 'undici';
 import type { Capacity } from '../../../src/wire/rollout/health.ts';
 import { startServeProcess } from '../../support/serve-process.ts';
+import { unusedModelUrl } from '../unused-model.ts';
 
 export const tenantWeights: Readonly<Record<string, number>> = { a: 1, b: 1, c: 2 };
 
 export interface FloodOptions {
   readonly submissions: number;
+  /** So many of the clients, spread over all, come back until they are accepted; the others go away for good when they are refused. Default: all come back. */
+  readonly patient?: number;
   /** All are submitted for the first time within this. */
   readonly overMs: number;
   readonly maxConcurrent: number;
@@ -43,18 +46,21 @@ export interface ClientsTask {
     readonly id: string;
     readonly tenant: string;
     readonly atMs: number;
+    readonly isPatient: boolean;
   }[];
 }
 
 export interface ClientsReport {
-  /** Every client was accepted, or given up. */
+  /** Every client was accepted, or went away. */
   readonly isDone: boolean;
   readonly refusedMs: readonly number[];
   /** What they were told with every refusal. */
   readonly retryAfterS: readonly number[];
   readonly otherStatuses: readonly number[];
+  /** Clients that were refused and do not come back. */
+  readonly wentAway: number;
   readonly errors: readonly string[];
-  /** From when on every tenant had clients that were sent away, until one had none left outside; wall clock in ms. */
+  /** From when on every tenant had patient clients that were sent away, until one had none left outside; wall clock in ms. */
   readonly contestedFrom: number | null;
   readonly contestedTo: number | null;
 }
@@ -102,7 +108,7 @@ export function rolloutBody(
   return {
     rollout_id: id,
     initial_messages: [{ role: 'user', content: 'work' }],
-    chat_completions_url: '',
+    chat_completions_url: unusedModelUrl,
     completion_callback_url: `${of.callbackUrl}/completion/${id}`,
     grader_callback_url: `${of.callbackUrl}/grader/${id}`,
     metadata: of.metadata,
@@ -214,10 +220,13 @@ class Flood {
 
   #task(callbackUrl: string, submissions: number): ClientsTask {
     const names = Object.keys(tenantWeights);
+    const { overMs, patient = submissions } = this.#options;
+    const share = patient / submissions;
     const clients = Array.from({ length: submissions }, (_, at) => {
       const tenant = names[at % names.length]!;
-      const atMs = (at * this.#options.overMs) / submissions;
-      return { id: `${tenant}::${at}`, tenant, atMs };
+      const turn = Math.floor(at / names.length);
+      const isPatient = Math.floor((turn + 1) * share) > Math.floor(turn * share);
+      return { id: `${tenant}::${at}`, tenant, atMs: (at * overMs) / submissions, isPatient };
     });
     return { url: this.#url, callbackUrl, metadata: this.#options.metadata, clients };
   }
@@ -287,7 +296,7 @@ class Flood {
   }
 
   #evidence(seconds: number): Omit<FloodEvidence, 'server'> {
-    const none = { refusedMs: [], retryAfterS: [], otherStatuses: [], errors: [] };
+    const none = { refusedMs: [], retryAfterS: [], otherStatuses: [], errors: [], wentAway: 0 };
     const unknown = { isDone: false, contestedFrom: null, contestedTo: null };
     const clients = this.#report ?? { ...none, ...unknown };
     const { contestedFrom, contestedTo } = clients;

@@ -1,8 +1,8 @@
 import { tenantWeights, type FloodEvidence } from './flood.ts';
 
 export interface FloodLimits {
-  /** How far a share of the starts may be from its weight, as a part of it, while all tenants had some waiting inside. */
-  readonly startTolerance: number;
+  /** How far a share of the starts may be from its weight, as a part of it, while all tenants had some waiting inside. null = not judged. */
+  readonly startTolerance: number | null;
   /** The same of the ends while all had clients outside: it needs clients that are back before the queue is empty. null = not judged. */
   readonly endTolerance: number | null;
   /** Milliseconds at the 99th percentile; null = times are not judged. */
@@ -15,7 +15,9 @@ export function judgeFlood(evidence: FloodEvidence, limits: FloodLimits): readon
     ...judgeClients(evidence),
     ...judgeCapacities(evidence),
     ...judgeServer(evidence),
-    ...judgeShares('starts', evidence.server?.contestedStarts ?? {}, limits.startTolerance),
+    ...(limits.startTolerance === null
+      ? []
+      : judgeShares('starts', evidence.server?.contestedStarts ?? {}, limits.startTolerance)),
     ...(limits.endTolerance === null
       ? []
       : judgeShares('ends', evidence.contestedEnds, limits.endTolerance)),
@@ -36,13 +38,15 @@ export function sharesOf(counts: Readonly<Record<string, number>>): ReadonlyMap<
 
 function judgeClients(evidence: FloodEvidence): readonly string[] {
   const { clients, accepted, options, lost, badProbes } = evidence;
+  const impatient = options.submissions - (options.patient ?? options.submissions);
   return [
     ...(clients.isDone ? [] : ['the clients did not come to an end']),
     ...clients.errors.slice(0, 3),
     ...clients.otherStatuses.slice(0, 3).map((status) => `a submission was answered ${status}`),
-    ...(accepted === options.submissions
+    ...(accepted + clients.wentAway === options.submissions
       ? []
-      : [`${accepted} of ${options.submissions} clients were accepted`]),
+      : [`${accepted} of ${options.submissions} clients were accepted, ${clients.wentAway} left`]),
+    ...(clients.wentAway <= impatient ? [] : ['clients left that would have waited']),
     ...(lost.length === 0 ? [] : [`${lost.length} rollouts have no end, ${lost[0]} for one`]),
     ...(clients.refusedMs.length > 0 ? [] : ['nobody was refused: it was no flood']),
     ...badProbes.slice(0, 3),

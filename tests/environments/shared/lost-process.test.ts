@@ -49,6 +49,9 @@ describe('a process that the runtime lost before it began', () => {
 
   it('is known by what runc and engines say', () => {
     assert.equal(isLostBeforeStart('cannot start a stopped process: unknown'), true);
+    const group = 'unable to apply cgroup configuration: mkdir /sys/fs/cgroup/pids/slipway-1/a';
+    assert.equal(isLostBeforeStart(`${group}: no such file or directory`), true);
+    assert.equal(isLostBeforeStart(`${group}: no space left on device`), false);
     assert.equal(isLostBeforeStart('exec: "nothere": executable file not found in $PATH'), false);
   });
 });

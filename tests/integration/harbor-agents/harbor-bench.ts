@@ -5,6 +5,7 @@ import path from 'node:path';
 import { harborPeerDir, harborPython } from '../../../scripts/setup/harbor-peer.js';
 import {
   RolloutController,
+  type ControllerRequest,
   type ControllerResult,
 } from '../../../src/callbacks/rollout-controller.ts';
 import { ChatUpstream, type Answer } from '../../fakes/chat-upstream.ts';
@@ -45,11 +46,14 @@ export interface HarborBench extends AsyncDisposable {
   readonly server: ServeProcess;
   readonly upstream: ChatUpstream;
   rollOut(id: string): Promise<ControllerResult>;
+  /** What a rollout of the task asks for. */
+  readonly request: Omit<ControllerRequest, 'rollout_id'>;
 }
 
 export async function openHarborBench(
   className: keyof typeof bindings,
   answer: Answer,
+  environment = 'local',
 ): Promise<HarborBench> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-harbor-agent-'));
   await using stack = new AsyncDisposableStack();
@@ -66,7 +70,8 @@ export async function openHarborBench(
           '--backend-native-model',
           'openai/some-model',
         ],
-        ...['--python', harborPython()],
+        ...['--backend-native-environment', environment, '--python', harborPython()],
+        ...['--max-concurrent', '4', '--max-queue-depth', '1000'],
       ],
       {
         stateDir: root,
@@ -80,17 +85,15 @@ export async function openHarborBench(
   const controller = stack.use(new RolloutController({ serverUrl: server.url }));
   await controller.start();
   const kept = stack.move();
+  const request = {
+    initial_messages: [],
+    chat_completions_url: `${upstream.url}/v1`,
+    llm_api_key: modelKey,
+    metadata: { harbor_task: task.dir },
+  };
   return {
-    server,
-    upstream,
-    rollOut: (id) =>
-      controller.run({
-        rollout_id: id,
-        initial_messages: [],
-        chat_completions_url: `${upstream.url}/v1`,
-        llm_api_key: modelKey,
-        metadata: { harbor_task: task.dir },
-      }),
+    ...{ server, upstream, request },
+    rollOut: (id) => controller.run({ ...request, rollout_id: id }),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

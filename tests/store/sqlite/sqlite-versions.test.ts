@@ -135,5 +135,5 @@ test('a file that is no store, or no SQLite file, is refused and left alone', as
   foreign.close();
   await rejectsWith(openStore(folder.path), 'STORE_FAILED', /is not a store of Slipway/);
   await writeFile(join(folder.path, 'store.sqlite'), 'x'.repeat(10_000));
-  await rejectsWith(openStore(folder.path), 'STORE_FAILED', /put a backup in the place/);
+  await rejectsWith(openStore(folder.path), 'STORE_DAMAGED', /put a backup in the place/);
 });

@@ -10,7 +10,10 @@ interface Request {
 
 const busyTurns = 3;
 
-/** Deaf to signals; double-forked in a session of its own without environment; holding the terminal; a server; making children all the time. */
+/** So many rollouts for one that also takes all the processor time that it can get: more would be a test of the machine. */
+const quietOnes = 8;
+
+/** Deaf to signals; double-forked in a session of its own without environment; holding the terminal; a server; making children all the time; busy. */
 function hostile(marker: string): readonly string[] {
   return [
     `bash -c 'trap "" TERM INT HUP; while :; do sleep 1${marker}; done' &`,
@@ -18,6 +21,9 @@ function hostile(marker: string): readonly string[] {
     `sleep 3${marker} &`,
     `perl -e 'use Socket; socket(S,PF_INET,SOCK_STREAM,0); bind(S,sockaddr_in(0,INADDR_ANY)); listen(S,9); $SIG{TERM}="IGNORE"; accept(C,S) while 1; sleep 4${marker}' &`,
     `(setsid bash -c 'while :; do (sleep 0.5; : 5${marker}) & sleep 0.2; done' >/dev/null 2>&1 &)`,
+    ...(Number(marker) % quietOnes === 0
+      ? [`(setsid bash -c 'trap "" TERM; while :; do : 7${marker}; done' >/dev/null 2>&1 &)`]
+      : []),
   ];
 }
 

@@ -4,10 +4,11 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, statfsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { RolloutError } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
+import { makeFolder } from '../../../core/make-folder.ts';
 import { withCaCertificates } from '../../shared/ca-dockerfile.ts';
 import { caBundle, caFile } from '../../shared/extra-ca.ts';
 import {
@@ -132,7 +133,7 @@ export class Buildah {
     const { reference, known } = image;
     const layout = path.join(this.#dir, 'exports', randomUUID());
     const blobs = path.join(layout, 'blobs', 'sha256');
-    await mkdir(blobs, { recursive: true });
+    await makeFolder(blobs);
     try {
       for (const [diffId, size] of known) {
         const file = path.join(blobs, diffId.slice('sha256:'.length));
@@ -188,7 +189,7 @@ export class Buildah {
 
   async #writeOnce(file: string, content: string): Promise<void> {
     if (existsSync(file)) return;
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    await makeFolder(path.dirname(file), { mode: 0o700 });
     const draft = `${file}.${randomUUID()}`;
     await writeFile(draft, content);
     await rename(draft, file);

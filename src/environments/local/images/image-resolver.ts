@@ -3,9 +3,10 @@
  * piece of work per image however many trials wait for it, in this process and in others; failures are remembered for a while.
  */
 import { existsSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isRolloutError, RolloutError } from '../../../core/errors.ts';
+import { makeFolder } from '../../../core/make-folder.ts';
 import { SingleFlight } from '../../../core/single-flight.ts';
 import type { ImageSource } from '../../environment.ts';
 import { dockerfileBases } from '../../shared/dockerfile-bases.ts';
@@ -78,7 +79,7 @@ export class ImageResolver {
 
   async #exclusive<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const dir = path.join(this.#options.cacheDir, 'locks');
-    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await makeFolder(dir, { mode: 0o700 });
     const file = path.join(dir, `image-${key.replaceAll(/[^\w.-]/g, '-').slice(-150)}.lock`);
     const lock = await this.#ports.locks.acquire(file, { timeoutMs: buildLockMs, signal });
     try {

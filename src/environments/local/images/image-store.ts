@@ -5,10 +5,11 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { attribute, RolloutError } from '../../../core/errors.ts';
 import type { LockPort } from '../../../core/lock.ts';
+import { makeFolder } from '../../../core/make-folder.ts';
 import { fullImageReference } from '../../shared/image-archives.ts';
 import { openArchiveFiles } from './archive-files.ts';
 import { imagesOfArchive, type ArchivedImage } from './archived-image.ts';
@@ -105,7 +106,7 @@ export class ImageStore {
       const open = image.layers[at];
       if (open !== undefined) await this.#ensureLayer({ diffId, open }, signal);
     }
-    await mkdir(path.join(this.layersDir, emptyLayer), { recursive: true });
+    await makeFolder(path.join(this.layersDir, emptyLayer));
     const id = createHash('sha256').update(image.config).digest('hex');
     await this.#write(this.#configFile(id), image.config);
     return this.#stored(id, config);
@@ -116,7 +117,7 @@ export class ImageStore {
     const target = path.join(this.layersDir, name);
     if (existsSync(target)) return;
     const lockDir = path.join(this.#dir, 'locks');
-    await mkdir(lockDir, { recursive: true, mode: 0o700 });
+    await makeFolder(lockDir, { mode: 0o700 });
     const lock = await this.#locks.acquire(path.join(lockDir, `${name}.lock`), {
       timeoutMs: layerLockMs,
       signal,
@@ -125,8 +126,8 @@ export class ImageStore {
     try {
       if (existsSync(target)) return;
       await rm(dir, { recursive: true, force: true }); // what a killed process left
-      await mkdir(dir, { recursive: true, mode: 0o755 });
-      await mkdir(this.layersDir, { recursive: true });
+      await makeFolder(dir, { mode: 0o755 });
+      await makeFolder(this.layersDir);
       const size = await unpackLayer(source, dir, signal);
       await this.#write(
         path.join(this.#sizesDir, source.diffId.slice('sha256:'.length)),
@@ -165,7 +166,7 @@ export class ImageStore {
   }
 
   async #write(file: string, content: string): Promise<void> {
-    await mkdir(path.dirname(file), { recursive: true });
+    await makeFolder(path.dirname(file));
     const draft = `${file}.${randomUUID()}`;
     await writeFile(draft, content);
     await rename(draft, file);

@@ -122,6 +122,20 @@ class Exits(Fails):
         raise ApiRateLimitError("Command failed (exit 1): agent")
 
 
+class LosesConnection(Agent):
+    async def work(self, instruction, environment, context):
+        raise TimeoutError("the model does not answer")
+
+
+class AgentTimeoutError(asyncio.TimeoutError):
+    pass
+
+
+class ClaimsItsLimit(Agent):
+    async def work(self, instruction, environment, context):
+        raise AgentTimeoutError("timed out after 1 second")
+
+
 class LosesSandbox(Agent):
     async def work(self, instruction, environment, context):
         try:
@@ -139,6 +153,22 @@ class Waits(Agent):
     async def work(self, instruction, environment, context):
         await super().work(instruction, environment, context)
         await asyncio.sleep(600)
+
+
+class TimesOutWhenStopped(Agent):
+    async def work(self, instruction, environment, context):
+        await super().work(instruction, environment, context)
+        try:
+            await environment.exec("true")
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            raise TimeoutError("the agent was too slow") from None
+
+
+class EndsMidLine(Agent):
+    async def work(self, instruction, environment, context):
+        await super().work(instruction, environment, context)
+        sys.stdout.write("the last line has no end")
 
 
 class WritesPid(Agent):

@@ -3,6 +3,7 @@ import {
   at,
   delivery,
   event,
+  ids,
   rollout,
   startMs,
   type StoreBench,
@@ -209,13 +210,41 @@ export const callbackCases: readonly StoreCase[] = [
     },
   },
   {
+    id: 'outbox.delivering',
+    title: 'a restart is told of the rollouts that have ended and whose callbacks are to go out',
+    run: async (bench) => {
+      const { store } = bench;
+      await withCallbacks(bench, 'late', 'blue');
+      for (const id of ['arrived', 'dead', 'half']) await withCallbacks(bench, id, 'red');
+      await store.accept(rollout('grading'));
+      await store.change({
+        id: 'grading',
+        from: ['queued'],
+        set: { state: 'grading', completedAt: at(1) },
+        deliveries: [delivery('grading')],
+      });
+      const arrived = { attempts: 1, controllerReport: null };
+      for (const key of ['key-arrived-completion', 'key-arrived-grader', 'key-half-completion'])
+        await store.delivered(key, arrived);
+      for (const key of ['key-dead-completion', 'key-dead-grader'])
+        await store.dead(key, { attempts: 5, error: 'gone' });
+      const { live, delivering } = await store.recover();
+      assert.deepEqual(ids(live), ['grading']);
+      const common = { acceptedAt: at(0), state: 'success', attempt: 0 };
+      assert.deepEqual(delivering, [
+        { id: 'late', tenant: 'blue', ...common },
+        { id: 'half', tenant: 'red', ...common },
+      ]);
+    },
+  },
+  {
     id: 'outbox.unknown',
     title: 'news about a delivery that is not there changes nothing',
     run: async ({ store }) => {
       await store.delivered('x', { attempts: 1, controllerReport: '{}' });
       await store.attempted('x', { attempts: 1, error: 'e' });
       await store.dead('x', { attempts: 1, error: 'e' });
-      assert.deepEqual(await store.recover(), { live: [], pending: [] });
+      assert.deepEqual(await store.recover(), { live: [], delivering: [], pending: [] });
     },
   },
   {

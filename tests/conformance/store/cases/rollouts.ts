@@ -318,6 +318,7 @@ export const rolloutCases: readonly StoreCase[] = [
         ids(after.live),
         [0, 1, 2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19].map((n) => `r-${n}`),
       );
+      assert.deepEqual(ids(after.delivering), ['r-5', 'r-7']);
       assert.equal(after.live[3]!.hasAgentBegun, true);
       assert.equal(after.live[3]!.request, '{"rollout_id":"r-3"}');
       assert.deepEqual(

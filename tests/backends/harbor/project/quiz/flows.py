@@ -18,6 +18,10 @@ class Ask:
             raise SystemExit(3)
         if act == "none":
             return None
+        if act == "imports":
+            import quizwords
+
+            return [*ctx.prompt, {"role": "assistant", "content": quizwords.WORD}]
         if act == "sleeps":
             time.sleep(3600)
         request = urllib.request.Request(

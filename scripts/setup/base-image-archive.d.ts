@@ -1,0 +1,4 @@
+export declare const baseImage: string;
+export declare const archivePrefix: string;
+export declare function imageArchivesDir(): string;
+export declare function baseImageArchive(): string;
