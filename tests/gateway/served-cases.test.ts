@@ -42,7 +42,7 @@ function headersOf({ key, headers = {} }: ServedCase['request'], route: ModelRou
 }
 
 describe('what the gateway serves', { timeout: 60_000, concurrency: 4 }, () => {
-  for (const each of loadCases<ServedCase>('served'))
+  for (const each of loadCases('served') as readonly ServedCase[])
     it(`${each.case}: ${each.title}`, async () => {
       await using upstream = await ChatUpstream.start((response) => {
         response.writeHead(each.upstream.status, each.upstream.headers);

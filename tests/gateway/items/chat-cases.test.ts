@@ -19,7 +19,7 @@ interface ChatCase extends GoldenCase {
 }
 
 describe('answers of chat upstreams, right and wrong ones', () => {
-  for (const chat of loadCases<ChatCase>('chat'))
+  for (const chat of loadCases('chat') as readonly ChatCase[])
     it(`${chat.case}: ${chat.title}`, () => {
       const { failure } = chat;
       if (failure === undefined) {

@@ -7,7 +7,7 @@ import type { MessagesCase, StreamCase } from './messages-case.ts';
 
 type Events = readonly SentEvent[];
 
-const given = loadCases<MessagesCase>('messages').find(
+const given = (loadCases('messages') as readonly MessagesCase[]).find(
   (each): each is StreamCase => each.direction === 'stream' && each.case === 'MS20',
 )!;
 /** Thinking, text and a call. */

@@ -6,7 +6,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { loadCases } from '../golden.ts';
 import type { ErrorCase, MessagesCase, StreamCase, WholeCase } from './messages-case.ts';
 
-const cases = loadCases<MessagesCase>('messages');
+const cases = loadCases('messages') as readonly MessagesCase[];
 const streams = cases.filter((each): each is StreamCase => each.direction === 'stream');
 const wholes = cases.filter((each): each is WholeCase => each.direction === 'whole');
 const errors = cases.filter((each): each is ErrorCase => each.direction === 'error');

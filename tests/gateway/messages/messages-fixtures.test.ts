@@ -6,7 +6,7 @@ import { addedUp } from './added-up.ts';
 import { readOf, streamOf, wholeOf, type MessagesCase } from './messages-case.ts';
 
 describe('the dialect messages', () => {
-  for (const each of loadCases<MessagesCase>('messages'))
+  for (const each of loadCases('messages') as readonly MessagesCase[])
     it(`${each.case}: ${each.title}`, () => {
       switch (each.direction) {
         case 'request': {

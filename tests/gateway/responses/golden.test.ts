@@ -17,7 +17,7 @@ import {
   type WholeCase,
 } from './fixture-run.ts';
 
-const cases = loadCases<ResponsesCase>('responses');
+const cases = loadCases('responses') as readonly ResponsesCase[];
 
 describe('requests of the Responses API', () => {
   for (const each of cases)

@@ -6,7 +6,7 @@ import { seededRandom } from '../../support/random.ts';
 import { loadCases } from '../golden.ts';
 import type { JsonObject, RequestCase, ResponsesCase } from './fixture-run.ts';
 
-const bodies = loadCases<ResponsesCase>('responses')
+const bodies = (loadCases('responses') as readonly ResponsesCase[])
   .filter((each): each is RequestCase => each.direction === 'request')
   .map(({ body }) => body);
 

@@ -15,7 +15,7 @@ import {
 } from './fixture-run.ts';
 import { randomAnswer } from './random-answer.ts';
 
-const cases = loadCases<ResponsesCase>('responses');
+const cases = loadCases('responses') as readonly ResponsesCase[];
 const streams = cases.filter((each): each is StreamCase => each.direction === 'stream');
 const errors = cases.filter((each): each is ErrorCase => each.direction === 'error');
 
