@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-describe('slipway eval run', { timeout: 120_000 }, () => {
+describe('slipway eval run', { timeout: 240_000 }, () => {
   it('ends, and names the flag, where the folder of results cannot be made', async () => {
     await writeFile(path.join(root, 'rows.jsonl'), '{"metadata": {"null": {"reward": 1}}}\n');
     const toml = '[experiment]\ndataset = "rows.jsonl"\n[backend]\nkind = "null"\n';
@@ -20,7 +20,7 @@ describe('slipway eval run', { timeout: 120_000 }, () => {
     const run = startSlipway(['eval', 'run', 'e.toml', '--yes', '-o', '/proc/nothing'], {
       ...{ stateDir: path.join(root, 'state'), cwd: root },
     });
-    const deadline = setTimeout(() => run.child.kill('SIGKILL'), 60_000);
+    const deadline = setTimeout(() => run.child.kill('SIGKILL'), 120_000);
     const { exitCode, stderr } = await run.ended;
     clearTimeout(deadline);
     assert.equal(exitCode, 2, stderr);

@@ -1,6 +1,6 @@
 /**
  * A dataset file: checked as a whole, in one reading, before anything is run; afterwards only the places of the chosen rows are held, and each row is
- * read when its turn comes. The digest is of the bytes that were checked.
+ * read when its turn comes. The digest is of the bytes that were checked. A parquet file is read once more as lines of JSON, and these are looked at.
  */
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -10,7 +10,13 @@ import { messageOf, RolloutError } from '../../core/errors.ts';
 import { csvCells } from './csv-cells.ts';
 import { parseDatasetJson } from './dataset-json.ts';
 import { readRecords, type DatasetRecord } from './records.ts';
-import { RowContract, type EvalRow, type RawRow, type RowMode } from './row-contract.ts';
+import {
+  rowColumns,
+  RowContract,
+  type EvalRow,
+  type RawRow,
+  type RowMode,
+} from './row-contract.ts';
 
 export interface DatasetOptions {
   /** Absolute. */
@@ -61,8 +67,8 @@ export class Dataset implements AsyncDisposable {
   /** CONFIG_INVALID lists what is wrong with its rows; DATASET_EMPTY when none is left. */
   static async open(options: DatasetOptions): Promise<Dataset> {
     const { file } = options;
-    const isCsv = kindOf(file) === 'csv';
-    const handle = await open(file).catch((error: unknown) => {
+    const kind = kindOf(file);
+    let handle = await open(file).catch((error: unknown) => {
       const { code } = error as NodeJS.ErrnoException;
       throw refuse(
         `${file}: ${code === 'ENOENT' ? 'no such file' : messageOf(error)}`,
@@ -72,8 +78,18 @@ export class Dataset implements AsyncDisposable {
     try {
       if ((await handle.stat()).size > maxFileBytes)
         throw refuse(`${file} is larger than 5 GiB`, 'Split it.');
+      let copied: Copied | null = null;
+      if (kind === 'parquet') {
+        const source = handle;
+        copied = await copyParquet(source, options);
+        handle = copied.handle;
+        await source.close();
+      }
       const places: Place[] = [];
-      const scanned = await new Scan(isCsv, options).run(handle, places);
+      const scanned = await new Scan({ isCsv: kind === 'csv', copied }, options).run(
+        handle,
+        places,
+      );
       if (places.length === 0)
         throw new RolloutError(
           'DATASET_EMPTY',
@@ -123,6 +139,27 @@ export class Dataset implements AsyncDisposable {
   }
 }
 
+/** A parquet file as lines of JSON. */
+interface Copied {
+  readonly handle: FileHandle;
+  readonly columns: readonly string[];
+  /** Of the file itself. */
+  readonly sha256: string;
+}
+
+async function copyParquet(
+  source: FileHandle,
+  { file, signal }: Pick<DatasetOptions, 'file' | 'signal'>,
+): Promise<Copied> {
+  const hash = createHash('sha256');
+  for await (const chunk of source.createReadStream({ start: 0, autoClose: false, signal }))
+    hash.update(chunk as Buffer);
+  // Loaded only where there is such a file.
+  const { parquetLines } = await import('./parquet-lines.ts');
+  const lines = await parquetLines(source, { file, wanted: rowColumns, signal });
+  return { ...lines, sha256: hash.digest('hex') };
+}
+
 interface Scanned {
   readonly mode: RowMode;
   readonly sha256: string;
@@ -133,6 +170,7 @@ interface Scanned {
 
 class Scan {
   readonly #isCsv: boolean;
+  readonly #copied: Copied | null;
   readonly #options: DatasetOptions;
   readonly #problems = new Problems();
   #unlisted = 0;
@@ -140,14 +178,19 @@ class Scan {
   #contract: RowContract | null = null;
   #mode: RowMode = 'metadata';
 
-  constructor(isCsv: boolean, options: DatasetOptions) {
+  constructor(
+    { isCsv, copied }: { readonly isCsv: boolean; readonly copied: Copied | null },
+    options: DatasetOptions,
+  ) {
     this.#isCsv = isCsv;
+    this.#copied = copied;
     this.#options = options;
   }
 
   async run(handle: FileHandle, places: Place[]): Promise<Scanned> {
     const { isChosen, limit, signal } = this.#options;
     const hash = createHash('sha256');
+    if (this.#copied !== null) this.#setColumns(this.#copied.columns);
     const records = readRecords(handle, {
       isCsv: this.#isCsv,
       maxBytes: maxRowBytes,
@@ -169,7 +212,8 @@ class Scan {
       this.#problems.add('dataset', `and ${this.#unlisted} more problems`, 'Correct these first.');
     this.#problems.throwIfAny();
     const csvColumns = this.#isCsv ? this.#columns : null;
-    return { mode: this.#mode, sha256: hash.digest('hex'), rowCount, csvColumns };
+    const sha256 = this.#copied?.sha256 ?? hash.digest('hex');
+    return { mode: this.#mode, sha256, rowCount, csvColumns };
   }
 
   #readHeader(record: DatasetRecord): void {
@@ -211,7 +255,7 @@ class Scan {
       if (this.#problems.found.length >= maxListed) this.#unlisted += 1;
       else
         this.#problems.add(
-          `row ${row} (line ${record.line})`,
+          this.#copied === null ? `row ${row} (line ${record.line})` : `row ${row}`,
           column === '' ? problem : `${column}: ${problem}`,
           column === '' ? 'Correct the row.' : `Correct ${column} of this row.`,
         );
@@ -227,7 +271,7 @@ class Scan {
     }
     const columns = Object.keys(raw.row);
     if (this.#columns === null) this.#setColumns(columns);
-    else if (!this.#isCsv) this.#compareColumns(columns, complain);
+    else if (!this.#isCsv && this.#copied === null) this.#compareColumns(columns, complain);
     this.#contract?.read(raw.row, complain);
   }
 
@@ -274,16 +318,12 @@ function textOf(bytes: Buffer, start: number): string {
   return start === 0 && text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-function kindOf(file: string): 'csv' | 'jsonl' {
+function kindOf(file: string): 'csv' | 'jsonl' | 'parquet' {
   const ending = extname(file).toLowerCase();
   if (ending === '.csv') return 'csv';
   if (ending === '.jsonl' || ending === '.ndjson') return 'jsonl';
-  if (ending === '.parquet')
-    throw refuse(
-      `${file}: parquet is not read`,
-      'Convert it: python -c "import sys, pandas; pandas.read_parquet(sys.argv[1]).to_json(sys.argv[2], orient=\'records\', lines=True)" rows.parquet rows.jsonl',
-    );
-  throw refuse(`${file}: unknown kind of dataset`, 'Use a .jsonl or .csv file.');
+  if (ending === '.parquet') return 'parquet';
+  throw refuse(`${file}: unknown kind of dataset`, 'Use a .jsonl, .csv or .parquet file.');
 }
 
 function refuse(message: string, remedy: string): RolloutError {

@@ -6,6 +6,15 @@ import { isExactNumber, parseDatasetJson } from './dataset-json.ts';
 
 export type RowMode = 'metadata' | 'prompt';
 
+/** All that a row says; other columns are ignored. */
+export const rowColumns: readonly string[] = [
+  'metadata',
+  'system_prompt',
+  'user_prompt',
+  'ground_truth',
+  'label',
+];
+
 /** As the rollout request takes it. */
 export interface EvalRow {
   readonly messages: readonly { readonly role: 'system' | 'user'; readonly content: string }[];

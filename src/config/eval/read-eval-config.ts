@@ -102,7 +102,7 @@ export function compileEvalConfig(
     problems.add(
       'experiment.dataset',
       'no dataset is named',
-      'Name a .jsonl or .csv file there, or with --dataset-file FILE.',
+      'Name a .jsonl, .csv or .parquet file there, or with --dataset-file FILE.',
     );
   const modelUrl = value('model.url');
   checkUrl('model.url', modelUrl, problems);

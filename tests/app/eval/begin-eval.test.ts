@@ -37,7 +37,7 @@ const mistakes: readonly (readonly [what: string, table: string, said: RegExp])[
   ],
 ];
 
-describe('an evaluation whose server could not start', { timeout: 60_000 }, () => {
+describe('an evaluation whose server could not start', { timeout: 240_000 }, () => {
   for (const [index, [what, table, said]] of mistakes.entries())
     it(`because of ${what} makes no folder and asks nothing`, async () => {
       const evaluation = await Evaluation.of([root, `mistake-${index}`], [{ reward: 1 }]);

@@ -134,8 +134,8 @@ describe('a dataset of rows', () => {
     ['too few cells', 'w.csv', 'user_prompt,label\na\n', /has 1 cells, the header has 2/],
     ['an open quote', 'w.csv', 'user_prompt,label\n"a,b\n', /quoted cell is not closed/],
     ['a column twice', 'w.csv', 'label,label\na,b\n', /"label" is there twice/],
-    ['parquet', 'w.parquet', 'PAR1', /parquet is not read.*pandas/],
-    ['another ending', 'w.txt', 'x', /\.jsonl or \.csv/],
+    ['what is no parquet', 'w.parquet', 'PAR1', /cannot be read as parquet/],
+    ['another ending', 'w.txt', 'x', /\.jsonl, \.csv or \.parquet/],
   ];
   for (const [what, name, text, said] of wrong)
     it(`refuses ${what}, with its row`, async () => {

@@ -24,7 +24,7 @@ async function forgetKept(evaluation: Evaluation): Promise<void> {
 }
 
 describe('an evaluation whose process was killed before it had fetched what its server kept', () => {
-  it('fetches it when it goes on, and runs nothing again', { timeout: 60_000 }, async () => {
+  it('fetches it when it goes on, and runs nothing again', { timeout: 240_000 }, async () => {
     const rows = [{ reward: 1 }, { fail: 'VERIFIER_TIMEOUT' }];
     const evaluation = await Evaluation.of([root, 'kept'], rows);
     await evaluation.run('--yes');
@@ -46,7 +46,7 @@ describe('an evaluation whose process was killed before it had fetched what its 
     assert.ok((await evaluation.lines('events.jsonl')).every(({ type }, at) => at === 0 || type !== 'run:started')); // prettier-ignore
   });
 
-  it('says so once where the server had not written it yet', { timeout: 60_000 }, async () => {
+  it('says so once where the server had not written it yet', { timeout: 240_000 }, async () => {
     const evaluation = await Evaluation.of([root, 'bare'], [{ reward: 1 }, { reward: 0 }]);
     await evaluation.run('--yes');
     await forgetKept(evaluation);
@@ -63,7 +63,7 @@ const withoutTime = (event: Readonly<Record<string, unknown>>) => ({ ...event, a
 const byRow = (a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>) =>
   Number(a['row_index']) - Number(b['row_index']);
 
-describe('an evaluation of tasks in folders', { timeout: 60_000 }, () => {
+describe('an evaluation of tasks in folders', { timeout: 240_000 }, () => {
   /** Its model does not answer: everything is there but what would run. */
   async function begun(name: string): Promise<Evaluation> {
     const evaluation = await Evaluation.of([root, name], []);

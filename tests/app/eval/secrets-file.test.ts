@@ -46,7 +46,7 @@ async function evaluation(name: string, secrets: string): Promise<Evaluation> {
   return made;
 }
 
-describe('a file of secrets', { timeout: 60_000 }, () => {
+describe('a file of secrets', { timeout: 240_000 }, () => {
   it('gives variables to the code, over those of the table and of the shell, and stands in no file', async () => {
     const made = await evaluation(
       'used',
