@@ -13,7 +13,7 @@ export interface KeepProblem {
   readonly problem: string;
 }
 
-/** Of a folder at once: files that are synced at the same time share the work of it. */
+/** Of a tree, whatever its shape: files that are synced at the same time share the work of it, and each holds its buffers as long. */
 const atOnce = 8;
 
 /** On disk when it resolves. `to` does not exist. Answers what could not be kept, by its name under `name`; a missing `from` is no problem and keeps nothing. */
@@ -21,49 +21,51 @@ export async function keepTree(
   { name, from, to }: { readonly name: string; readonly from: string; readonly to: string },
   spellings: readonly string[],
 ): Promise<readonly KeepProblem[]> {
-  const keep = async (
-    at: string,
-    source: string,
-    target: string,
-  ): Promise<readonly KeepProblem[]> => {
+  const problems: KeepProblem[] = [];
+  const folders: { readonly at: string; readonly target: string }[] = [];
+  const writing = new Set<Promise<unknown>>();
+  /** Resolves when it has begun. */
+  const write = async (at: string, work: () => Promise<void>): Promise<void> => {
+    if (writing.size >= atOnce) await Promise.race(writing);
+    const one = work()
+      .catch((error: unknown) => problems.push({ name: at, problem: messageOf(error) }))
+      .finally(() => writing.delete(one));
+    writing.add(one);
+  };
+  const keep = async (at: string, source: string, target: string): Promise<void> => {
     try {
       const entry = await lstat(source).catch(absent);
-      if (entry === null)
-        return source === from ? [] : [{ name: at, problem: 'it is gone, or its name is no text' }];
+      if (entry === null) {
+        if (source !== from)
+          problems.push({ name: at, problem: 'it is gone, or its name is no text' });
+        return;
+      }
       // No reader could fetch it: in another system it is a way out of the folder.
       if (path.basename(source).includes('\\'))
-        return [{ name: at, problem: 'its name holds a backslash' }];
-      if (spellings.some((secret) => path.basename(source).includes(secret)))
-        return [{ name: path.posix.dirname(at), problem: 'a name in it holds a secret' }];
-      if (entry.isDirectory()) return await keepFolder(at, source, target);
-      if (!entry.isFile())
-        return [
-          { name: at, problem: entry.isSymbolicLink() ? 'it is a link' : 'it is no regular file' },
-        ];
-      await redactingCopy(source, target, spellings);
-      return [];
+        problems.push({ name: at, problem: 'its name holds a backslash' });
+      else if (spellings.some((secret) => path.basename(source).includes(secret)))
+        problems.push({ name: path.posix.dirname(at), problem: 'a name in it holds a secret' });
+      else if (entry.isFile()) await write(at, () => redactingCopy(source, target, spellings));
+      else if (entry.isDirectory()) {
+        await mkdir(target);
+        folders.push({ at, target });
+        for (const part of await readdir(source))
+          await keep(`${at}/${part}`, path.join(source, part), path.join(target, part));
+      } else
+        problems.push({
+          name: at,
+          problem: entry.isSymbolicLink() ? 'it is a link' : 'it is no regular file',
+        });
     } catch (error) {
-      return [{ name: at, problem: messageOf(error) }];
+      problems.push({ name: at, problem: messageOf(error) });
     }
   };
-  const keepFolder = async (
-    at: string,
-    source: string,
-    target: string,
-  ): Promise<readonly KeepProblem[]> => {
-    await mkdir(target);
-    const names = await readdir(source);
-    const problems: KeepProblem[] = [];
-    for (let next = 0; next < names.length; next += atOnce) {
-      const some = names
-        .slice(next, next + atOnce)
-        .map((part) => keep(`${at}/${part}`, path.join(source, part), path.join(target, part)));
-      problems.push(...(await Promise.all(some)).flat());
-    }
-    await syncFolder(target);
-    return problems;
-  };
-  return await keep(name, from, to);
+  await keep(name, from, to);
+  await Promise.all(writing);
+  // When all names are there.
+  for (const { at, target } of folders) await write(at, () => syncFolder(target));
+  await Promise.all(writing);
+  return problems;
 }
 
 function absent(error: unknown): null {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -91,6 +92,28 @@ describe('the archive', () => {
       'logs/agent/link',
       'logs/agent/pipe',
     ]);
+  });
+
+  it('has few files of a tree open at a time, whatever its shape', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => String(index));
+    for (const folder of names.flatMap((one) => names.map((two) => path.join(source, one, two)))) {
+      await mkdir(folder, { recursive: true });
+      for (const file of names) await writeFile(path.join(folder, file), file);
+    }
+    const open = (): number => readdirSync('/proc/self/fd').length;
+    const before = open();
+    let most = before;
+    let isOver = false;
+    const look = (): void => {
+      most = Math.max(most, open());
+      if (!isOver) setImmediate(look);
+    };
+    look();
+    const files = [{ name: 'logs', path: source }];
+    const problems = await archive.save(rollout({ files })).finally(() => (isOver = true));
+    assert.deepEqual(problems, []);
+    assert.equal((await paths()).length, 512);
+    assert.ok(most - before < 64, `${most - before} were open`);
   });
 
   it('leaves out what nobody could fetch, and says so', async () => {

@@ -25,10 +25,10 @@ describe('the digest of a kept file', () => {
         found.map((one) => one?.sha256),
         [digestOf('first'), digestOf('first')],
       );
-      const other = await write('other');
+      const other = await write('another');
       // By the state that the first one had: nothing is read for it.
       assert.equal((await digests.describe(dir, first))?.sha256, digestOf('first'));
-      assert.equal((await digests.describe(dir, other))?.sha256, digestOf('other'));
+      assert.equal((await digests.describe(dir, other))?.sha256, digestOf('another'));
       const gone = await write('gone');
       await rm(file);
       assert.equal(await digests.describe(dir, gone), null);
