@@ -28,8 +28,8 @@ interface GrowingCall {
   id: string | null;
   name: string | null;
   arguments: string;
-  /** Characters of `arguments` that have gone out. */
-  sent: number;
+  /** The end of `arguments` that has not gone out. */
+  waiting: string;
   state: 'unnamed' | 'open' | 'ended';
 }
 
@@ -71,6 +71,7 @@ export class SampledCalls {
     call.name ??= piece.name;
     if (call.state === 'unnamed') call.id ??= piece.id;
     call.arguments += piece.arguments;
+    call.waiting += piece.arguments;
     call.end.push(piece.arguments);
     if (call.name !== null && (call.id !== null || call.arguments !== '')) this.#send(call);
     return null;
@@ -102,7 +103,7 @@ export class SampledCalls {
       id: piece.id,
       name: null,
       arguments: '',
-      sent: 0,
+      waiting: '',
       state: 'unnamed',
     };
     this.#calls.push(call);
@@ -141,8 +142,8 @@ export class SampledCalls {
       call.id = start.id;
       call.state = 'open';
     }
-    const text = call.arguments.slice(call.sent);
-    call.sent = call.arguments.length;
+    const text = call.waiting;
+    call.waiting = '';
     if (text !== '') this.#emit({ type: 'tool-call-delta', index, arguments: text });
   }
 
