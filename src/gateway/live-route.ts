@@ -4,7 +4,10 @@ import type { Engine, EngineOpener } from '../engines/engine.ts';
 import { parseEndpoint, type Endpoint } from '../engines/shared/endpoint.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 import type { RouteRequest } from './gateway-control.ts';
-import { ResponseStore } from './response-store.ts';
+import { ResponseStore, type KeptTotal } from './response-store.ts';
+
+const mostNotes = 100;
+const longestNote = 500;
 
 /** What a route needs to know of one of its calls. */
 export interface CallState {
@@ -19,6 +22,7 @@ export interface LiveRouteParts {
   readonly openEngine: (
     options: Pick<Parameters<EngineOpener>[0], 'baseUrl' | 'apiKey'>,
   ) => Promise<Engine>;
+  readonly keptResponses: KeptTotal;
 }
 
 /** One rollout's way to its upstream, and what its calls did so far. */
@@ -28,20 +32,22 @@ export class LiveRoute {
   /** Value of the header; null = none. */
   readonly authorization: string | null;
   readonly calls = new Set<CallState>();
-  readonly responses = new ResponseStore();
+  readonly responses: ResponseStore;
   readonly #clock: Clock;
   readonly #openEngine: () => Promise<Engine>;
   /** Names of what calls left out, each told once. */
   readonly #notes = new Set<string>();
   #engine: Promise<Engine> | null = null;
+  #isClosed = false;
   #callsDone = 0;
   #lastCallEndedAt: Date | null = null;
   #refusal: RouteActivity['refusal'] = null;
 
   /** MODEL_UNSPECIFIED for an empty address, CONFIG_INVALID for one that is none. */
-  constructor(request: RouteRequest, { clock, openEngine }: LiveRouteParts) {
+  constructor(request: RouteRequest, { clock, openEngine, keptResponses }: LiveRouteParts) {
     this.rolloutId = request.rolloutId;
     this.#clock = clock;
+    this.responses = new ResponseStore(keptResponses);
     this.#openEngine = () =>
       openEngine({ baseUrl: request.upstreamUrl, apiKey: request.upstreamKey });
     this.endpoint = endpointOf(request);
@@ -75,21 +81,24 @@ export class LiveRoute {
     };
   }
 
-  /** One for all calls; its connections are freed by `close`. */
+  /** One for all calls; its connections are freed when the route is closed and its last call has ended. */
   engine(): Promise<Engine> {
     return (this.#engine ??= this.#openEngine());
   }
 
-  /** Those of the notes that were not told before. */
+  /** Those of the notes that were not told before; what an agent may make up without end is told up to a bound. */
   fresh(notes: readonly string[]): readonly string[] {
-    const fresh = notes.filter((note) => !this.#notes.has(note));
+    const fresh = [...new Set(notes.map((note) => note.slice(0, longestNote)))]
+      .filter((note) => !this.#notes.has(note))
+      .slice(0, mostNotes - this.#notes.size);
     for (const note of fresh) this.#notes.add(note);
     return fresh;
   }
 
-  /** Running calls finish. Never rejects. */
-  async close(): Promise<void> {
-    await this.#engine?.then((engine) => engine.close()).catch(() => undefined);
+  /** Running calls finish, also those that have not come to the engine yet. */
+  close(): void {
+    this.#isClosed = true;
+    this.#free();
   }
 
   begin(call: CallState): void {
@@ -101,6 +110,7 @@ export class LiveRoute {
     if (!this.calls.delete(call)) return;
     this.#callsDone += 1;
     this.#lastCallEndedAt = this.#clock.now();
+    this.#free();
   }
 
   succeeded(): void {
@@ -116,6 +126,12 @@ export class LiveRoute {
 
   withoutSecrets(text: string): string {
     return this.secrets.reduce((left, secret) => left.replaceAll(secret, '[REDACTED]'), text);
+  }
+
+  #free(): void {
+    if (!this.#isClosed || this.calls.size > 0) return;
+    this.responses.close();
+    this.#engine?.then((engine) => engine.close()).catch(() => undefined);
   }
 }
 

@@ -74,6 +74,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
   readonly #routes = new Map<string, LiveRoute>();
   /** Running calls by rollout, those of revoked routes included. */
   readonly #calls = new Map<string, Set<RunningCall>>();
+  readonly #keptResponses = { bytes: 0 };
   readonly #upstreams: Agent;
   readonly #lookup: LookupFunction;
   #closing: Promise<void> | null = null;
@@ -114,6 +115,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     const { clock, openEngine } = this.#options;
     const route = new LiveRoute(request, {
       clock,
+      keptResponses: this.#keptResponses,
       openEngine: (upstream) =>
         openEngine({
           ...{ ...upstream, kind: 'chat', lookup: this.#lookup },
@@ -133,7 +135,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
 
   revoke(rolloutId: string): Promise<void> {
     this.#keys.remove(rolloutId);
-    void this.#routes.get(rolloutId)?.close();
+    this.#routes.get(rolloutId)?.close();
     this.#routes.delete(rolloutId);
     return Promise.resolve();
   }

@@ -7,8 +7,16 @@ import { inputOf } from './dialects/responses/input-of.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Of one rollout, as JSON text; the oldest go first. */
-const keptBytes = 64 * 1024 * 1024;
+const mebibyte = 1024 * 1024;
+/** As JSON text; the oldest go first. */
+const ofOneRollout = 64 * mebibyte;
+/** Beyond it each rollout keeps its latest response only. */
+const ofAllRollouts = 256 * mebibyte;
+
+/** What all rollouts keep together. */
+export interface KeptTotal {
+  bytes: number;
+}
 
 export class ResponseStore {
   /** In order of their making. */
@@ -16,7 +24,13 @@ export class ResponseStore {
     string,
     { readonly input: readonly unknown[]; readonly bytes: number }
   >();
+  readonly #total: KeptTotal;
   #bytes = 0;
+  #isOver = false;
+
+  constructor(total: KeptTotal) {
+    this.#total = total;
+  }
 
   /** The body with the history that it refers to in front of its own input. RequestProblem for a response that is not kept. */
   resolved(body: JsonObject): JsonObject {
@@ -37,18 +51,31 @@ export class ResponseStore {
     { given, resolved }: { readonly given: JsonObject; readonly resolved: JsonObject },
   ): void {
     const { id } = response;
-    if (given['store'] === false || typeof id !== 'string') return;
+    if (this.#isOver || given['store'] === false || typeof id !== 'string') return;
     const output = inputOf(response);
     const input = [...inputItems(resolved['input']), ...output];
     // What was there before is shared; a place in a list is a pointer.
     const bytes = JSON.stringify([given['input'], output]).length + 8 * input.length;
     this.#kept.set(id, { input, bytes });
-    this.#bytes += bytes;
+    this.#count(bytes);
     for (const [oldest, { bytes: freed }] of this.#kept) {
-      if (this.#bytes <= keptBytes) break;
+      const isLatest = this.#kept.size === 1;
+      if (this.#bytes <= ofOneRollout && (isLatest || this.#total.bytes <= ofAllRollouts)) break;
       this.#kept.delete(oldest);
-      this.#bytes -= freed;
+      this.#count(-freed);
     }
+  }
+
+  /** Nothing is kept from now on. Idempotent. */
+  close(): void {
+    this.#isOver = true;
+    this.#kept.clear();
+    this.#count(-this.#bytes);
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#total.bytes += bytes;
   }
 }
 
