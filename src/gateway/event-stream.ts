@@ -68,7 +68,10 @@ export class EventStream implements Disposable {
         if (silentMs < keepAliveMs) await clock.sleep(keepAliveMs - silentMs, signal);
         // A client that does not read has enough to read.
         else if (this.#response.writableNeedDrain) await clock.sleep(keepAliveMs, signal);
-        else this.#write(keepAlive());
+        else {
+          this.#write(keepAlive());
+          this.#lastSentMs = clock.monotonicMs();
+        }
       }
     } catch {
       // The stream has ended.

@@ -68,6 +68,18 @@ export function upstreamRefusal(
   };
 }
 
+/** `code` as `codeOf` gives it. */
+export function noAnswer(code: string): string {
+  return `the model's address gives no answer (${code})`;
+}
+
+/** What a connection failed of. Never the message, which may hold an address. */
+export function codeOf(error: Error): string {
+  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
+  if (typeof code === 'string') return code;
+  return cause instanceof Error ? codeOf(cause) : error.name;
+}
+
 function typeOf(status: number): string {
   if (status === 401) return 'authentication_error';
   if (status === 403) return 'permission_error';

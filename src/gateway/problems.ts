@@ -2,7 +2,7 @@
 import { isRolloutError, type RolloutError } from '../core/errors.ts';
 import { RefusedAnswer } from '../engines/shared/answer-error.ts';
 import { RequestProblem, type DialectProblem } from './dialects/dialect.ts';
-import type { GatewayError } from './gateway-error.ts';
+import { codeOf, noAnswer, type GatewayError } from './gateway-error.ts';
 
 type Kind = DialectProblem['kind'];
 
@@ -32,11 +32,11 @@ export function ownProblem({ status, code, message, headers }: GatewayError): Di
 export function callProblem(error: unknown, hidden: readonly string[]): DialectProblem {
   if (error instanceof RequestProblem) return error.problem;
   if (!isRolloutError(error)) return problem('upstream', 'the gateway failed: its log says why');
+  const refused = error.cause instanceof RefusedAnswer ? error.cause : null;
   const message = hidden.reduce(
     (left, secret) => left.replaceAll(secret, '[REDACTED]'),
-    withoutOrigin(error),
+    refused === null ? ofTransport(error) : withoutOrigin(error),
   );
-  const refused = error.cause instanceof RefusedAnswer ? error.cause : null;
   return {
     ...problem(ofEngines[error.code] ?? 'upstream', message),
     ...{ status: refused?.status ?? null, retryAfter: refused?.retryAfter ?? null },
@@ -46,6 +46,16 @@ export function callProblem(error: unknown, hidden: readonly string[]): DialectP
 
 function problem(kind: Kind, message: string): DialectProblem {
   return { kind, status: null, message, field: null, retryAfter: null, tokens: null };
+}
+
+/** What the system says of a connection holds names and addresses: its code says enough. */
+function ofTransport(error: RolloutError): string {
+  const { code, cause } = error;
+  if (code === 'ENGINE_UNAVAILABLE' || code === 'CALLBACK_URL_REFUSED')
+    return noAnswer(codeOf(cause instanceof Error ? cause : error));
+  if (code === 'ENGINE_STREAM_BROKEN' && cause instanceof Error)
+    return `the answer broke off (${codeOf(cause)})`;
+  return withoutOrigin(error);
 }
 
 /** Clients of engines end their messages with the address; an agent does not learn it. */

@@ -5,7 +5,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../core/clock.ts';
-import { bodyTooLarge, sendError, upstreamRefusal, type GatewayError } from './gateway-error.ts';
+import {
+  bodyTooLarge,
+  codeOf,
+  noAnswer,
+  sendError,
+  upstreamRefusal,
+  type GatewayError,
+} from './gateway-error.ts';
 import type { CallState, LiveRoute } from './live-route.ts';
 import { answerHeaders, upstreamHeaders } from './relay-headers.ts';
 import { RequestBody } from './request-body.ts';
@@ -255,13 +262,6 @@ function unreachable(code: string): GatewayError {
   return {
     status: 502,
     code: 'upstream_unreachable',
-    message: `the model's address gives no answer (${code})`,
+    message: noAnswer(code),
   };
-}
-
-/** Never the message, which may hold an address. */
-function codeOf(error: Error): string {
-  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
-  if (typeof code === 'string') return code;
-  return cause instanceof Error ? codeOf(cause) : error.name;
 }

@@ -94,7 +94,12 @@ export class TranslatedCall implements CallState {
 
   send(): void {
     this.#parts.route.begin(this);
-    void this.#run().finally(() => this.#settle());
+    void this.#run()
+      .catch((error: unknown) => {
+        this.#parts.onDefect(error);
+        this.#parts.response.destroy();
+      })
+      .finally(() => this.#settle());
   }
 
   /** Ends it on both sides; the agent hears `answer` where it has heard nothing yet. */
@@ -110,8 +115,7 @@ export class TranslatedCall implements CallState {
     const { route, response, bodyLimitBytes, onRefusal, onDefect } = this.#parts;
     const { signal } = this.#link;
     try {
-      await this.#answer();
-      route.succeeded();
+      if (await this.#answer()) route.succeeded();
     } catch (error) {
       // Who ended the call has been told, or is gone.
       if (signal.aborted) return;
@@ -126,7 +130,8 @@ export class TranslatedCall implements CallState {
     }
   }
 
-  async #answer(): Promise<void> {
+  /** False = it failed after it had begun, and the client has been told. */
+  async #answer(): Promise<boolean> {
     const { route, dialect, request, count, bodyLimitBytes, onNotes } = this.#parts;
     const { signal } = this.#link;
     const given = await jsonBody(request, { limitBytes: bodyLimitBytes, signal });
@@ -143,7 +148,7 @@ export class TranslatedCall implements CallState {
         ...{ status: 200, headers: {} },
         body: { input_tokens: await count(prompt, signal) },
       });
-      return;
+      return true;
     }
     const head = {
       requestId: this.#requestId,
@@ -168,9 +173,10 @@ export class TranslatedCall implements CallState {
       ? await this.#stream(opening, { items, writer })
       : await this.#whole(await opening, { items, writer });
     onNotes(items.notes);
-    if (whole === null) return;
+    if (whole === null) return false;
     if (isResponses) route.responses.keep(whole, { given, resolved });
     if (!conversation.isStreaming) this.#send({ status: 200, body: whole, headers: {} });
+    return true;
   }
 
   async #whole(call: ModelCall, { items, writer }: Writing): Promise<JsonObject> {

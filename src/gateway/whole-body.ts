@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { RequestProblem } from './dialects/dialect.ts';
 
-/** Its body is larger than the limit; what is left of it is read and forgotten. */
+/** Its body is larger than the limit; what is left of it is read and forgotten, up to the limit once more. */
 export class BodyTooLarge extends Error {}
 
 /** Rejects with the signal's reason, BodyTooLarge, or RequestProblem for what is no JSON object. */
@@ -35,21 +35,37 @@ async function wholeText(
   const { promise, resolve, reject } = Promise.withResolvers<undefined>();
   const pieces: Buffer[] = [];
   let size = 0;
+  let isRefused = false;
   const onAbort = (): void => reject(signal.reason as Error);
   signal.throwIfAborted();
   signal.addEventListener('abort', onAbort, { once: true });
   request.on('data', (piece: Buffer) => {
     size += piece.length;
-    if (size <= limitBytes) pieces.push(piece);
-    else reject(new BodyTooLarge());
+    if (isRefused) {
+      if (size > limitBytes) request.destroy();
+    } else if (size <= limitBytes) pieces.push(piece);
+    else {
+      refuse();
+      reject(new BodyTooLarge());
+    }
   });
   request.on('end', () => resolve(undefined));
   request.on('error', reject);
   request.on('close', () => reject(new Error('the client left')));
   try {
     await promise;
+    return Buffer.concat(pieces).toString('utf8');
+  } catch (error) {
+    refuse();
+    throw error;
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
-  return Buffer.concat(pieces).toString('utf8');
+
+  /** What follows is counted alone. */
+  function refuse(): void {
+    isRefused = true;
+    size = 0;
+    pieces.length = 0;
+  }
 }

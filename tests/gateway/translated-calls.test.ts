@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import { request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { silentLogger } from '../../src/core/logger.ts';
+import { openEngine } from '../../src/engines/registry.ts';
+import { UrlPolicy } from '../../src/wire/url-policy.ts';
 import { ChatUpstream, type Answer } from '../fakes/chat-upstream.ts';
 import { bearer, call, openCall, startRelay, type CallAnswer } from './relay-fixture.ts';
 
@@ -215,6 +218,104 @@ for (const name of ['messages', 'responses'] as const) {
       assert.equal(names.at(-1), dialect.failed);
       assert.equal(names.filter((each) => each === dialect.failed).length, 1);
       assert.ok(!names.includes(dialect.ended));
+      await bench.post({ stream: true });
+      assert.equal(bench.running.relay.activity('r')?.refusal?.count, 2);
+    });
+
+    it('an upstream that cannot be reached is told without its name and address', async () => {
+      await using running = await startRelay();
+      const route = await running.route('r', 'http://localhost:9/v1');
+      for (const stream of [false, true]) {
+        const body = JSON.stringify({ ...dialect.body, stream });
+        const url = `${route.baseUrl}${dialect.path}`;
+        const answer = await call(url, { headers: bearer(route), body });
+        assert.equal(answer.status, 502);
+        const { message } = assertEnvelope(name, answer);
+        assert.equal(message, "the model's address gives no answer (ECONNREFUSED)");
+      }
+      const refusal = running.relay.activity('r')?.refusal;
+      assert.equal(refusal?.count, 2);
+    });
+
+    it('an upstream whose name turns out to be private is told without its name', async () => {
+      await using running = await startRelay({
+        policy: new UrlPolicy({ allow: [], privateAddresses: 'deny' }),
+        lookup: (_name, { all }, callback) =>
+          all === true
+            ? callback(null, [{ address: '127.0.0.1', family: 4 }])
+            : callback(null, '127.0.0.1', 4),
+      });
+      const route = await running.route('r', 'http://engine.example/v1');
+      const url = `${route.baseUrl}${dialect.path}`;
+      const answer = await call(url, {
+        headers: bearer(route),
+        body: JSON.stringify(dialect.body),
+      });
+      assert.equal(answer.status, 502);
+      const { message } = assertEnvelope(name, answer);
+      assert.equal(message, "the model's address gives no answer (CALLBACK_URL_REFUSED)");
+    });
+
+    it('a body that goes on after its refusal ends with its connection', async () => {
+      await using bench = await open(hello, { bodyLimitBytes: 2048 });
+      const headers = { ...bearer(bench.route), 'transfer-encoding': 'chunked' };
+      const outgoing = request(bench.url, { method: 'POST', headers, agent: false });
+      outgoing.on('error', () => undefined);
+      const closed = once(outgoing, 'close');
+      const answered = once(outgoing, 'response');
+      outgoing.write('x'.repeat(3000));
+      const [answer] = (await answered) as [IncomingMessage];
+      assert.equal(answer.statusCode, 413);
+      answer.on('error', () => undefined).resume();
+      outgoing.write('x'.repeat(3000));
+      await closed;
+    });
+
+    it("a client that leaves within its body is nobody's defect", async () => {
+      const logged: string[] = [];
+      const log = (_level: unknown, message: string) => logged.push(message);
+      await using bench = await open(hello, { logger: { ...silentLogger, log } });
+      const headers = { ...bearer(bench.route), 'content-length': '100' };
+      const outgoing = request(bench.url, { method: 'POST', headers, agent: false });
+      outgoing.on('error', () => undefined);
+      outgoing.write('{');
+      const { relay } = bench.running;
+      while (relay.runningCalls === 0) await new Promise((resolve) => setImmediate(resolve));
+      outgoing.destroy();
+      while (relay.runningCalls > 0) await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(logged, []);
+      assert.equal(bench.upstream.received.length, 0);
+    });
+
+    it('calls of a revoked route finish, also one that still sends its body', async () => {
+      let closes = 0;
+      await using bench = await open(hello, {
+        openEngine: async (options) => {
+          const engine = await openEngine(options);
+          const close = engine.close.bind(engine);
+          engine.close = () => {
+            closes += 1;
+            return close();
+          };
+          return engine;
+        },
+      });
+      await bench.post();
+      const { relay } = bench.running;
+      const body = bench.body();
+      const headers = { ...bearer(bench.route), 'content-length': String(body.length) };
+      const outgoing = request(bench.url, { method: 'POST', headers, agent: false });
+      outgoing.write(body.slice(0, 5));
+      while (relay.runningCalls === 0) await new Promise((resolve) => setImmediate(resolve));
+      await relay.revoke('r');
+      assert.equal(closes, 0);
+      outgoing.end(body.slice(5));
+      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+      assert.equal(answer.statusCode, 200);
+      answer.resume();
+      while (relay.runningCalls > 0) await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(closes, 1);
     });
 
     it('silence brings signs of life, also before the upstream has said anything', async () => {
