@@ -12,6 +12,8 @@ import sys
 
 NO_PIP = 3
 OLDEST_GLIBC = 5
+# Of any that will be for a long time: what an image says is not trusted with the length of a list.
+NEWEST_GLIBC = 99
 
 
 def describe_python():
@@ -57,7 +59,7 @@ def platforms(python):
     if libc != "glibc":
         names = ["musllinux_1_2", "musllinux_1_1", "linux"]
     else:
-        newest = int(version.split(".")[1])
+        newest = min(int(version.split(".")[1]), NEWEST_GLIBC)
         exact = [f"manylinux_2_{minor}" for minor in range(newest, OLDEST_GLIBC - 1, -1)]
         # As they were called before their names said the version.
         older = [name for name, least in (("manylinux2014", 17), ("manylinux2010", 12), ("manylinux1", 5)) if newest >= least]

@@ -8,6 +8,8 @@ export interface Wheel {
   readonly version: string;
   /** As pip reads them. */
   readonly needs?: readonly string[];
+  /** File of a program that it brings. */
+  readonly program?: string;
 }
 
 const script = `
@@ -26,6 +28,10 @@ for wheel in wheels:
     with zipfile.ZipFile(f"{folder}/{name}-{version}-py3-none-any.whl", "w") as archive:
         for file, content in files.items():
             archive.writestr(file, content)
+        if "program" in wheel:
+            entry = zipfile.ZipInfo(wheel["program"])
+            entry.external_attr = 0o100755 << 16
+            archive.writestr(entry, "#!/bin/sh")
 `;
 
 /** `dir`: absolute, and there. */

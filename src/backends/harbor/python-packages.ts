@@ -19,13 +19,16 @@ import { runProcess } from '../../tasks/references/child-process.ts';
 import type { Requirements } from './harbor-options.ts';
 import { fingerprintOf } from './requirement-files.ts';
 
-/** As `start.py in-sandbox python` tells it. */
+const word = z.string().regex(/^[a-z]*$/i);
+const number = z.string().regex(/^\d{1,3}(\.\d{1,3})*$/);
+
+/** As `start.py in-sandbox python` tells it: an image may say anything, and two that differ must not share a folder. */
 export const sandboxPythonSchema = z.object({
-  version: z.string().regex(/^\d+\.\d+\.\d+$/),
-  implementation: z.string(),
-  abi_flags: z.string(),
-  machine: z.string(),
-  libc: z.tuple([z.string(), z.string()]),
+  version: number.regex(/^\d+\.\d+\.\d+$/),
+  implementation: word.max(20),
+  abi_flags: word.max(8),
+  machine: z.string().regex(/^\w{1,40}$/),
+  libc: z.tuple([word.max(20), z.union([number, z.literal('')])]),
 });
 export type SandboxPython = z.output<typeof sandboxPythonSchema>;
 
@@ -71,7 +74,7 @@ export class PythonPackages {
     const { clock } = this.#parts;
     const name = `${this.#fingerprint}-${nameOf(python)}`;
     const dir = path.join(this.#dir, name);
-    if ((await stat(dir).catch(() => null)) !== null) return dir;
+    if (await isThere(dir)) return dir;
     const failed = this.#failed.get(name);
     if (failed !== undefined && clock.monotonicMs() - failed.atMs < failureMs) throw failed.error;
     return await this.#installing.run(name, signal, async (shared) => {
@@ -95,8 +98,12 @@ export class PythonPackages {
     try {
       await mkdir(target, { recursive: true });
       await this.#pip(target, python, signal);
+      if ((await fingerprintOf(this.#requirements)) !== this.#fingerprint)
+        throw refused(python, 'the requirements have changed since they were read: start again');
       await openToAll(target);
-      await rename(target, dir);
+      await rename(target, dir).catch(async (error: unknown) => {
+        if (!(await isThere(dir))) throw error; // else somebody was faster
+      });
     } finally {
       await rm(target, { recursive: true, force: true });
     }
@@ -130,20 +137,24 @@ export class PythonPackages {
 
 const unfinished = '.partial-';
 
+async function isThere(dir: string): Promise<boolean> {
+  return (await stat(dir).catch(() => null)) !== null;
+}
+
 /** What decides which wheels fit. */
 function nameOf({ version, implementation, abi_flags: flags, machine, libc }: SandboxPython) {
   const [major, minor] = version.split('.');
-  const plain = [`${implementation}${major}.${minor}${flags}`, machine, libc.join('')].join('-');
-  return plain.replaceAll(/[^\w.-]/g, '_');
+  return [`${implementation}${major}.${minor}${flags}`, machine, libc.join('')].join('-');
 }
 
-/** Whatever this process keeps new files from. */
+/** Whatever this process keeps new files from. Programs that packages bring stay programs. */
 async function openToAll(dir: string): Promise<void> {
   await chmod(dir, 0o755);
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     const file = path.join(entry.parentPath, entry.name);
     if (entry.isDirectory()) await chmod(file, 0o755);
-    else if (entry.isFile()) await chmod(file, 0o644);
+    else if (entry.isFile())
+      await chmod(file, ((await stat(file)).mode & 0o100) === 0 ? 0o644 : 0o755);
   }
 }
 

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import {
   PythonPackages,
+  sandboxPythonSchema,
   withoutCredentials,
   type SandboxPython,
 } from '../../../src/backends/harbor/python-packages.ts';
@@ -45,7 +46,7 @@ describe('packages for the Python of a sandbox', () => {
     });
     writeWheels(path.join(folder.dir, 'wheels'), [
       { name: 'one', version: '1', needs: ['ancient; python_version < "3.8"', 'modern; python_version >= "3.8"'] },
-      ...['ancient', 'modern'].map((name) => ({ name, version: '2' })),
+      ...['ancient', 'modern'].map((name) => ({ name, version: '2', program: `${name}-program` })),
     ]); // prettier-ignore
     const packages = packagesOf(folder);
     await packages.open();
@@ -58,9 +59,11 @@ describe('packages for the Python of a sandbox', () => {
     const names = (await readdir(dir)).filter((name) => name.endsWith('.py'));
     assert.deepEqual(names.sort(), ['ancient.py', 'one.py']);
     assert.equal(await readFile(path.join(dir, 'one.py'), 'utf8'), "WORD = 'one 1'\n");
+    const modeOf = async (name: string): Promise<number> =>
+      (await stat(path.join(dir, name))).mode & 0o777;
     assert.deepEqual(
-      [(await stat(dir)).mode & 0o777, (await stat(path.join(dir, 'one.py'))).mode & 0o777],
-      [0o755, 0o644],
+      [await modeOf(''), await modeOf('one.py'), await modeOf('ancient-program')],
+      [0o755, 0o644, 0o755],
     );
     assert.deepEqual(await readdir(path.dirname(dir)), [path.basename(dir)]);
     // A later server runs no pip for them.
@@ -88,6 +91,40 @@ describe('packages for the Python of a sandbox', () => {
       assert.match(error.detail ?? '', /no-such-package-at-all/);
       assert.equal(error.field, 'backend.harbor.requirements');
       return true;
+    });
+    assert.deepEqual(await readdir(path.join(folder.dir, 'data', 'packages')), []);
+  });
+
+  it('are taken from whoever was faster with them', async () => {
+    await using folder = await taskFolder({
+      'requirements.txt': '--no-index\n--find-links wheels\none\n',
+      'wheels/.keep': '',
+    });
+    writeWheels(path.join(folder.dir, 'wheels'), [{ name: 'one', version: '1' }]);
+    const [first, second] = [packagesOf(folder), packagesOf(folder)];
+    await first.open();
+    await second.open();
+    const dirs = await Promise.all([first.install(old, never), second.install(old, never)]);
+    assert.equal(dirs[0], dirs[1]);
+    assert.deepEqual(await readdir(path.dirname(dirs[0])), [path.basename(dirs[0])]);
+  });
+
+  it('are not kept as what was asked for when that has changed since', async () => {
+    await using folder = await taskFolder({
+      'requirements.txt': '--no-index\n--find-links wheels\none==1\n',
+      'wheels/.keep': '',
+    });
+    writeWheels(
+      path.join(folder.dir, 'wheels'),
+      ['1', '2'].map((version) => ({ name: 'one', version })),
+    );
+    const packages = packagesOf(folder);
+    await packages.open();
+    const changed = '--no-index\n--find-links wheels\none==2\n';
+    await writeFile(path.join(folder.dir, 'requirements.txt'), changed);
+    await assert.rejects(packages.install(old, never), {
+      code: 'REQUIREMENTS_FAILED',
+      message: /the requirements have changed since they were read/,
     });
     assert.deepEqual(await readdir(path.join(folder.dir, 'data', 'packages')), []);
   });
@@ -138,6 +175,20 @@ describe('packages for the Python of a sandbox', () => {
     await assert.rejects(fingerprintOf(gone), {
       ...{ code: 'CONFIG_INVALID', field: 'backend.harbor.requirements' },
     });
+  });
+
+  it('are for a Python that an image may tell of, and for nothing that could pass for another', () => {
+    for (const said of [old, { ...old, libc: ['', ''] }, { ...old, abi_flags: 't' }])
+      assert.ok(sandboxPythonSchema.safeParse(said).success);
+    for (const wrong of [
+      { libc: ['glibc2', '.31'] },
+      { libc: ['glibc', '2.99999999'] },
+      { machine: 'x86_64-glibc2' },
+      { machine: '../x86_64' },
+      { machine: 'x'.repeat(300) },
+      { implementation: 'cpython3.7-x86' },
+    ])
+      assert.equal(sandboxPythonSchema.safeParse({ ...old, ...wrong }).success, false);
   });
 
   const texts = [
