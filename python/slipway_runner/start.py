@@ -25,20 +25,27 @@ def without_own_folder(path):
 
 
 def library_first(path):
-    """What PYTHONPATH names stands before the library otherwise."""
-    named = {os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each}
+    """What PYTHONPATH names stands before the library otherwise; an empty name in it is the working folder."""
+    given = os.environ.get("PYTHONPATH", "")
+    names = given.split(os.pathsep) if given else []
+    named = {os.path.abspath(each) if each else working_folder() for each in names}
     later = [each for each in path if os.path.abspath(each) in named]
     return [os.path.dirname(OWN_FOLDER), *(each for each in path if each not in later), *later]
 
 
 def with_working_folder(path, is_first):
-    if getattr(sys.flags, "safe_path", False):
+    folder = working_folder()
+    if folder is None or getattr(sys.flags, "safe_path", False):
         return path
-    try:
-        folder = os.getcwd()
-    except OSError:
-        return path  # it is gone
     return [folder, *path] if is_first else [*path, folder]
+
+
+def working_folder():
+    """None = it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def work_named(arguments):

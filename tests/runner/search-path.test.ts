@@ -92,7 +92,8 @@ describe('modules of a runner', () => {
         cwd: cwd.dir,
         env: {
           ...process.env,
-          PYTHONPATH: [runnerPackageDir, code.dir].join(path.delimiter),
+          // Images put a colon at its end, which names the working folder.
+          PYTHONPATH: [runnerPackageDir, code.dir, ''].join(path.delimiter),
           SLIPWAY_SANDBOX_ROOT: cwd.dir,
         },
         encoding: 'utf8',
