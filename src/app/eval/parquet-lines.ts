@@ -27,6 +27,10 @@ export interface ParquetLines {
 }
 
 const maxGroupBytes = 2 ** 30;
+/** The same value in every row takes no place in the file, but an object each here. */
+const maxGroupRows = 2 ** 22;
+/** In one string: lines of a group may be far longer than its pages, where many rows hold the same text. */
+const maxWriteLength = 2 ** 22;
 const trailerBytes = 8;
 const limit = (outputLength: number) => ({ maxOutputLength: Math.max(outputLength, 1) });
 
@@ -83,9 +87,9 @@ export async function parquetLines(
           ...{ compressors, parsers, geoparquet: false },
         }),
       );
-      const lines = rows.map((one, at) => lineOf(one, `${file}: row ${row + at}`));
+      const lines = linesOf(rows, { file, first: row });
       await boundary({ code: 'INTERNAL', phase: 'config', what: tmpdir() }, () =>
-        handle.appendFile(lines.join('')),
+        append(handle, lines, signal),
       );
       row = rowEnd;
     }
@@ -132,11 +136,40 @@ function checkSize(
   const bytes = group.columns
     .filter(({ meta_data: meta }) => at.read.includes(meta?.path_in_schema[0] ?? ''))
     .reduce((sum, { meta_data: meta }) => sum + Number(meta?.total_uncompressed_size ?? 0), 0);
-  if (bytes <= maxGroupBytes) return;
+  const tooLarge =
+    bytes > maxGroupBytes
+      ? 'is larger than 1 GiB'
+      : group.num_rows > maxGroupRows
+        ? `has more than ${maxGroupRows} rows`
+        : null;
+  if (tooLarge === null) return;
   throw refuse(
-    `${at.file}: row group ${at.index} is larger than 1 GiB`,
+    `${at.file}: row group ${at.index} ${tooLarge}`,
     'Write it with smaller row groups: row_group_size=10000.',
   );
+}
+
+function* linesOf(
+  rows: readonly Readonly<Record<string, unknown>>[],
+  { file, first }: { readonly file: string; readonly first: number },
+): Generator<string> {
+  for (const [at, row] of rows.entries()) yield lineOf(row, `${file}: row ${first + at}`);
+}
+
+async function append(
+  handle: FileHandle,
+  lines: Iterable<string>,
+  signal: AbortSignal,
+): Promise<void> {
+  let text = '';
+  for (const line of lines) {
+    text += line;
+    if (text.length < maxWriteLength) continue;
+    signal.throwIfAborted();
+    await handle.appendFile(text);
+    text = '';
+  }
+  await handle.appendFile(text);
 }
 
 function lineOf(row: Readonly<Record<string, unknown>>, place: string): string {

@@ -117,6 +117,19 @@ describe('a dataset in parquet', { timeout: 240_000 }, () => {
       assert.match(said, /damaged-\d\.parquet cannot be read as parquet: .* — Write it again/);
     });
 
+  for (const [what, rows] of [
+    ['more rows than are held at once', 2 ** 22 + 1],
+    ['more rows than there can be', 2 ** 40],
+  ] as const)
+    it(`of a few bytes that says that it has ${what} is refused before they are made`, async () => {
+      const file = path.join(root, `rows-${rows}.parquet`);
+      await writeFile(
+        file,
+        withRowCount(await readFile(path.join(fixtures, 'none.parquet')), rows),
+      );
+      assert.match(await refusalOf(file), /: row group 0 has more than 4194304 rows — /);
+    });
+
   it('is evaluated like every other', async () => {
     await copyFile(path.join(fixtures, 'none.parquet'), path.join(root, 'rows.parquet'));
     const toml = '[experiment]\ndataset = "rows.parquet"\n[backend]\nkind = "null"\n';
@@ -131,6 +144,27 @@ describe('a dataset in parquet', { timeout: 240_000 }, () => {
     assert.match(stdout, /2 of 2 runs ended/);
   });
 });
+
+/** Its one row group says so; it has two rows. */
+function withRowCount(bytes: Buffer, rows: number): Buffer {
+  const end = bytes.length - 8;
+  const footer = end - bytes.readUInt32LE(end);
+  // A field of 64 bits that is 2: the last one is that of the row group.
+  const at = bytes.subarray(0, end).lastIndexOf(Buffer.from([0x16, 0x04])) + 1;
+  const count: number[] = [];
+  for (let left = BigInt(rows) * 2n; left > 0n || count.length === 0; left >>= 7n)
+    count.push(Number(left & 127n) | (left > 127n ? 128 : 0));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(end - footer + count.length - 1);
+  const after = bytes.subarray(at + 1, end);
+  return Buffer.concat([
+    bytes.subarray(0, at),
+    Buffer.from(count),
+    after,
+    length,
+    Buffer.from('PAR1'),
+  ]);
+}
 
 async function refusalOf(file: string): Promise<string> {
   try {
