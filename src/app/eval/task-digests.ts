@@ -1,10 +1,12 @@
 /**
- * Digests of what an evaluation takes from local folders: the tasks that its rows and its configuration name, and the agent's skills. Tasks of packages and
- * repositories are pinned by what the rows say of them; what is not there when it begins is no part of it yet, and its rows fail by themselves.
+ * Digests of what an evaluation takes from local folders: the tasks that its rows and its configuration name, the agent's skills, and the requirements of
+ * the code. Tasks of packages and repositories are pinned by what the rows say of them; what is not there when it begins is no part of it yet, and its
+ * rows fail by themselves.
  */
 import { stat } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { compileHarborOptions } from '../../backends/harbor/harbor-options.ts';
+import { fingerprintOf } from '../../backends/harbor/requirement-files.ts';
 import { compileNativeOptions } from '../../backends/native/native-options.ts';
 import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
 import { isRolloutError } from '../../core/errors.ts';
@@ -15,7 +17,7 @@ import { trialSettings } from '../preflight/trial-settings.ts';
 import { optionsOf } from '../serve/open-backend.ts';
 import type { Dataset } from './dataset.ts';
 
-/** By folder, relative to that of the configuration. */
+/** By folder, relative to that of the configuration; requirements by the name of their setting. */
 export type TaskDigests = Readonly<Record<string, string>>;
 
 export async function taskDigests(
@@ -47,7 +49,15 @@ export async function taskDigests(
   };
   for (const folder of [...tasks].sort()) await add(folder, contentHash);
   for (const source of skillSources(config)) await add(resolve(cwd, source), taskChecksum);
-  return digests;
+  return { ...digests, ...(await requirementsDigest(config)) };
+}
+
+/** Of the files that they name, too. CONFIG_INVALID where a file of requirements cannot be read. */
+async function requirementsDigest(config: ServeConfig): Promise<TaskDigests> {
+  if (config.backend.kind !== 'harbor') return {};
+  const { requirements } = compileHarborOptions(optionsOf(config), config.baseDir);
+  if (requirements === null) return {};
+  return { 'backend.harbor.requirements': await fingerprintOf(requirements) };
 }
 
 function localFolder({ path, git_url: url }: TaskEntry, cwd: string): readonly string[] {

@@ -115,6 +115,24 @@ describe('an evaluation of tasks in folders', { timeout: 240_000 }, () => {
     assert.match((await evaluation.run('--yes')).stderr, /changed: tasks\/first, which is gone —/);
   });
 
+  it('does not go on with other requirements of its code', async () => {
+    const evaluation = await begun('requirements');
+    const file = path.join(evaluation.dir, 'requirements.txt');
+    await writeFile(file, 'one==1\n');
+    const harbor = 'tasks_dir = "tasks/first"\nagent = "oracle"\nrequirements = "requirements.txt"';
+    await evaluation.configure(
+      '[model]\nurl = "http://127.0.0.1:9/v1"',
+      `[backend]\nkind = "harbor"\n[backend.harbor]\n${harbor}`,
+    );
+    assert.match((await evaluation.run('--yes', '--fresh')).stderr, goesOn);
+    assert.match((await evaluation.run('--yes')).stderr, goesOn);
+    await writeFile(file, 'one==2\n');
+    assert.match(
+      (await evaluation.run('--yes')).stderr,
+      /JOB_CONFLICT \[tasks\]: .*changed: the content of backend\.harbor\.requirements —/,
+    );
+  });
+
   it('names their folders as the configuration sees them', async () => {
     const evaluation = await begun('moving');
     const manifest = JSON.parse(await readFile(evaluation.results('manifest.json'), 'utf8')) as {
