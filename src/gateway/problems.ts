@@ -51,9 +51,9 @@ function problem(kind: Kind, message: string): DialectProblem {
 /** What the system says of a connection holds names and addresses: its code says enough. */
 function ofTransport(error: RolloutError): string {
   const { code, cause } = error;
-  if (code === 'ENGINE_UNAVAILABLE' || code === 'CALLBACK_URL_REFUSED')
-    return noAnswer(codeOf(cause instanceof Error ? cause : error));
-  if (code === 'ENGINE_STREAM_BROKEN' && cause instanceof Error)
+  if (code === 'CALLBACK_URL_REFUSED') return noAnswer(code);
+  if (cause instanceof Error && code === 'ENGINE_UNAVAILABLE') return noAnswer(codeOf(cause));
+  if (cause instanceof Error && code === 'ENGINE_STREAM_BROKEN')
     return `the answer broke off (${codeOf(cause)})`;
   return withoutOrigin(error);
 }
