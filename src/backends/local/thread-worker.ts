@@ -22,7 +22,10 @@ export function threadsFor(
   options: ThreadOptions,
   variables: Readonly<Record<string, string | undefined>>,
 ): WorkerKind {
-  const env = { ...variables };
+  // To a thread `undefined` would be a text.
+  const env = Object.fromEntries(
+    Object.entries(variables).filter(([, value]) => value !== undefined),
+  );
   return { noun: 'thread', make: (onGone) => new ThreadWorker({ ...options, env }, onGone) };
 }
 

@@ -401,6 +401,17 @@ describe('the threads of the local backend', () => {
     }
   });
 
+  it('have the variables that they are given and no others', async () => {
+    const variables = { OWN: 'mine', UNSET: undefined };
+    const own = localBackend(options, { dataDir, variables });
+    try {
+      const { result } = await run({ ...doing('variables'), wantsGrade: false }, own);
+      assert.equal(result.sample?.messages[0]?.['content'], '["mine",null,null]');
+    } finally {
+      await own.close();
+    }
+  });
+
   it('that loop leave the server its time: others finish, and an abort ends them', async () => {
     const { hooks } = listening();
     const stuck = backend.execute(requestOf({ ...doing('loops'), agentTimeoutMs: null }), hooks);

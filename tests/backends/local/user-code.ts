@@ -104,6 +104,12 @@ const workflows: Readonly<Record<string, Act>> = {
     setInterval(() => undefined, 1000);
     return [{ role: 'assistant', content: String(++served) }];
   },
+  variables: () => [
+    {
+      role: 'assistant',
+      content: JSON.stringify([process.env['OWN'], process.env['UNSET'], process.env['PATH']]),
+    },
+  ],
   counts: () => [{ role: 'assistant', content: String(++served) }],
 };
 let served = 0;
