@@ -162,7 +162,8 @@ class Flood {
   readonly #healthMs: number[] = [];
   readonly #cancelMs: number[] = [];
   readonly #badProbes: string[] = [];
-  readonly #accepted = new Set<string>();
+  /** When, by id. */
+  readonly #acceptedAt = new Map<string, number>();
   readonly #cancelled = new Set<string>();
   readonly #endedAt = new Map<string, number>();
   readonly #toCancel: string[] = [];
@@ -246,12 +247,12 @@ class Flood {
       this.#report = news.report;
       return;
     }
-    this.#accepted.add(news.accepted);
-    if (this.#accepted.size % this.#options.cancelEvery === 0) this.#toCancel.push(news.accepted);
+    this.#acceptedAt.set(news.accepted, Date.now());
+    if (this.#acceptedAt.size % this.#options.cancelEvery === 0) this.#toCancel.push(news.accepted);
   }
 
   #lost(): readonly string[] {
-    return [...this.#accepted].filter((id) => !this.#endedAt.has(id) && !this.#cancelled.has(id));
+    return [...this.#acceptedAt.keys()].filter((id) => !this.#endedAt.has(id) && !this.#cancelled.has(id));
   }
 
   /** Asks at a steady pace, whether the answers before have come or not: a server that stands still is asked all the time, as by others. */
@@ -301,8 +302,13 @@ class Flood {
     const clients = this.#report ?? { ...none, ...unknown };
     const { contestedFrom, contestedTo } = clients;
     const contestedEnds = Object.fromEntries(Object.keys(tenantWeights).map((name) => [name, 0]));
+    // Who got in before nobody had been sent away had no rival then.
     for (const [id, atMs] of this.#endedAt)
-      if (contestedFrom !== null && atMs >= contestedFrom && atMs <= (contestedTo ?? 0))
+      if (
+        contestedFrom !== null &&
+        (this.#acceptedAt.get(id) ?? 0) >= contestedFrom &&
+        atMs <= (contestedTo ?? 0)
+      )
         contestedEnds[id.slice(0, 1)]! += 1;
     return {
       options: this.#options,
@@ -312,7 +318,7 @@ class Flood {
       cancelMs: this.#cancelMs,
       badProbes: this.#badProbes,
       contestedEnds,
-      accepted: this.#accepted.size,
+      accepted: this.#acceptedAt.size,
       cancelled: this.#cancelled.size,
       ended: this.#endedAt.size,
       lost: this.#lost(),
