@@ -252,7 +252,9 @@ class Flood {
   }
 
   #lost(): readonly string[] {
-    return [...this.#acceptedAt.keys()].filter((id) => !this.#endedAt.has(id) && !this.#cancelled.has(id));
+    return [...this.#acceptedAt.keys()].filter(
+      (id) => !this.#endedAt.has(id) && !this.#cancelled.has(id),
+    );
   }
 
   /** Asks at a steady pace, whether the answers before have come or not: a server that stands still is asked all the time, as by others. */
