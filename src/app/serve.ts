@@ -32,6 +32,7 @@ import { DiskWatch } from './serve/disk-watch.ts';
 import { loadOf, openLoadEngine } from './serve/engine-load.ts';
 import { watchFiles } from './serve/file-watch.ts';
 import { keyFiles, otlpHeadersOf } from './serve/key-sources.ts';
+import { endLeftBackend } from './serve/left-backend.ts';
 import { closeServer, listen } from './serve/listen.ts';
 import { makeBackend } from './serve/open-backend.ts';
 import { openStore } from './serve/open-store.ts';
@@ -120,7 +121,9 @@ export async function startServer(
   scope.defer(() => opened.close());
   const store = replace.store?.(opened) ?? opened;
 
-  // The folder is ours from here on: what a life before left is removed beside everything else, and nobody waits for it.
+  // The folder is ours from here on.
+  await endLeftBackend(dataDir);
+  // What a life before left is removed beside everything else, and nobody waits for it.
   const life = new AbortController();
   const disk = new DiskWatch(dataDir, config.limits.diskFloorBytes);
   const looksForLabels = startsPrograms.has(config.backend.kind);

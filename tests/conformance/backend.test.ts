@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
 import type { AgentResolver } from '../../src/agents/agent.ts';
-import { ThreadedBackend } from '../../src/app/serve/threaded-backend.ts';
+import { ProcessBackend } from '../../src/app/serve/process-backend.ts';
 import type { ExecutionBackend } from '../../src/backends/execution-backend.ts';
 import { LocalBackend } from '../../src/backends/local/local-backend.ts';
 import { NullBackend } from '../../src/backends/null/null-backend.ts';
@@ -44,34 +44,34 @@ backendSuite({
   },
 });
 
-/** Starting a thread takes its time: one is for all, and the case that closes its backend is the last. */
-const thread = { folder: '', backend: null as Promise<ThreadedBackend> | null };
+/** Starting a process takes its time: one is for all, and the case that closes its backend is the last. */
+const child = { folder: '', backend: null as Promise<ProcessBackend> | null };
 
-async function startThread(): Promise<ThreadedBackend> {
-  thread.folder = await mkdtemp(path.join(tmpdir(), 'slipway-thread-'));
-  const variables = { HOME: thread.folder };
-  const document = { backend: { kind: 'null' }, data_dir: thread.folder };
-  const machine = readMachine(variables, thread.folder);
+async function startProcess(): Promise<ProcessBackend> {
+  child.folder = await mkdtemp(path.join(tmpdir(), 'slipway-process-'));
+  const variables = { HOME: child.folder };
+  const document = { backend: { kind: 'null' }, data_dir: child.folder };
+  const machine = readMachine(variables, child.folder);
   const config = compileServeConfig({ flags: {}, document, file: null }, machine);
-  const composition = { variables, cwd: thread.folder };
+  const composition = { variables, cwd: child.folder };
   const onLost = (reason: Error): never => assert.fail(reason);
-  const backend = await ThreadedBackend.open({ config, composition }, { ...parts, onLost });
+  const backend = await ProcessBackend.open({ config, composition }, { ...parts, onLost });
   await backend.start(never);
   return backend;
 }
 
 after(async () => {
-  await (await thread.backend)?.close();
-  await rm(thread.folder, { recursive: true, force: true });
+  await (await child.backend)?.close();
+  await rm(child.folder, { recursive: true, force: true });
 });
 
 backendSuite({
-  name: 'null in a thread',
+  name: 'null in a process',
   kind: 'null',
   chargesQueueTime: false,
   leavesFiles: false,
   open: async () => ({
-    backend: await (thread.backend ??= startThread()),
+    backend: await (child.backend ??= startProcess()),
     metadata: (kind) => ({ null: told[kind] }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }),

@@ -6,15 +6,15 @@ import { settingRows } from '../../config/serve/setting-table.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { AppPorts } from '../ports.ts';
 import { nativePorts } from './native-ports.ts';
-import { ThreadedBackend } from './threaded-backend.ts';
+import { ProcessBackend } from './process-backend.ts';
 
-/** In a thread of its own where its rollouts start programs. BACKEND_UNKNOWN, or what the backend says of its options. */
+/** In a process of its own where its rollouts start programs. BACKEND_UNKNOWN, or what the backend says of its options. */
 export async function makeBackend(
   config: ServeConfig,
   parts: {
     readonly ports: AppPorts;
     readonly logger: Logger;
-    /** Its thread has ended by itself. */
+    /** Its process has ended by itself. */
     readonly onLost?: (why: Error) => void;
   },
 ): Promise<ExecutionBackend> {
@@ -23,7 +23,7 @@ export async function makeBackend(
   if (composition === null || !startsPrograms.has(config.backend.kind))
     return await makeBackendHere(config, { ports, logger });
   const { clock } = ports;
-  return await ThreadedBackend.open({ config, composition }, { clock, logger, onLost });
+  return await ProcessBackend.open({ config, composition }, { clock, logger, onLost });
 }
 
 export async function makeBackendHere(

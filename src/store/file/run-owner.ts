@@ -3,12 +3,12 @@ import type { RunOwner } from '../sandbox-journal.ts';
 
 /** This process as the owner of a run. */
 export function ownProcess(runId: string): RunOwner {
-  return {
-    runId,
-    bootId: currentBootId(),
-    pid: process.pid,
-    processStart: processStart(process.pid) ?? 0,
-  };
+  return processOwner(runId, process.pid);
+}
+
+/** A process that runs now as the owner of a run. */
+export function processOwner(runId: string, pid: number): RunOwner {
+  return { runId, bootId: currentBootId(), pid, processStart: processStart(pid) ?? 0 };
 }
 
 /** Whether the very process that owns the run still runs: same boot, same pid, same start time. */

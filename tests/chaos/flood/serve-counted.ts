@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import { composeApp } from '../../../src/app/compose.ts';
 import { startServer } from '../../../src/app/serve.ts';
 import { takePrecedence } from '../../../src/app/serve/processor-share.ts';
-import { ThreadedBackend } from '../../../src/app/serve/threaded-backend.ts';
+import { ProcessBackend } from '../../../src/app/serve/process-backend.ts';
 import { LocalBackend } from '../../../src/backends/local/local-backend.ts';
 import { NullBackend } from '../../../src/backends/null/null-backend.ts';
 import { addServeOptions, serveFlags } from '../../../src/cli/serve-options.ts';
@@ -76,7 +76,7 @@ MemoryQueue.prototype.take = async function () {
   return lease;
 };
 
-for (const { prototype } of [NullBackend, LocalBackend, ThreadedBackend]) {
+for (const { prototype } of [NullBackend, LocalBackend, ProcessBackend]) {
   const execute = method(prototype, 'execute') as (
     this: ExecutionBackend,
     ...given: Parameters<ExecutionBackend['execute']>

@@ -1,14 +1,17 @@
-/** The thread of a backend whose end takes long, and that works all the while. */
-import { parentPort } from 'node:worker_threads';
-import type { BackendAnswer, FromBackend, ToBackend } from '../../src/app/serve/thread-messages.ts';
+/** The process of a backend whose end takes long, and that works all the while. */
+import type {
+  BackendAnswer,
+  FromBackend,
+  ToBackend,
+} from '../../src/app/serve/backend-messages.ts';
 import { pingsOfPatience } from './patience.ts';
 
-const say = (message: FromBackend): void => parentPort?.postMessage(message);
+const say = (message: FromBackend): void => void process.send?.(message);
 const facts = { kind: 'patient', capturesFinalResult: false, health: {}, canProbe: false };
 let pings = 0;
 let closing = 0;
 
-parentPort?.on('message', (message: ToBackend) => {
+process.on('message', (message: ToBackend) => {
   if (message.kind !== 'call') return;
   const { number, call } = message;
   const answer = (value: BackendAnswer): void => say({ kind: 'answer', number, value });

@@ -1,4 +1,4 @@
-/** What the server and the thread of its backend tell each other. Everything is plain data. */
+/** What the server and the process of its backend tell each other. Everything is plain data. */
 import type {
   AbortReceipt,
   ArchivedFiles,
@@ -33,6 +33,8 @@ export type BackendAnswer = AbortReceipt | ExecutionProbe | BackendFacts | null;
 
 /** `key` names an execution. */
 export type ToBackend =
+  /** The first one. */
+  | { readonly kind: 'make'; readonly task: BackendTask }
   | { readonly kind: 'execute'; readonly key: number; readonly request: ExecutionRequest }
   | { readonly kind: 'call'; readonly number: number; readonly call: BackendCall }
   /** The signal of a call has fired. */
@@ -54,7 +56,7 @@ export type FromBackend =
   | { readonly kind: 'answer'; readonly number: number; readonly value: BackendAnswer }
   | { readonly kind: 'refusal'; readonly number: number; readonly fault: ErrorFault }
   | { readonly kind: 'progress'; readonly key: number; readonly progress: RolloutProgress }
-  /** `result` null = the agent begins; else the workflow has completed. The thread waits for the answer. */
+  /** `result` null = the agent begins; else the workflow has completed. The backend waits for the answer. */
   | {
       readonly kind: 'hook';
       readonly number: number;
@@ -63,6 +65,8 @@ export type FromBackend =
     }
   | { readonly kind: 'ended'; readonly key: number; readonly result: ExecutionResult }
   | { readonly kind: 'broken'; readonly key: number; readonly fault: ErrorFault }
+  /** A defect that ends the process. */
+  | { readonly kind: 'crashed'; readonly why: string }
   | {
       readonly kind: 'log';
       readonly level: LogLevel;

@@ -1,8 +1,7 @@
 /**
- * Entry of the thread in which a backend works whose trials start programs. The parts of the application are made here once more; what they share with the
+ * Entry of the process in which a backend works whose trials start programs. The parts of the application are made here once more; what they share with the
  * server's are files and their locks. Progress goes over once per turn of the loop, the newest of each execution, and always before what follows it.
  */
-import { parentPort, workerData } from 'node:worker_threads';
 import type {
   Execution,
   ExecutionBackend,
@@ -11,6 +10,7 @@ import type {
   ExecutionResult,
 } from '../../backends/execution-backend.ts';
 import { errorOf, faultOf } from '../../core/error-fault.ts';
+import { messageOf } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RolloutProgress } from '../../wire/rollout/progress.ts';
@@ -23,11 +23,10 @@ import type {
   BackendTask,
   FromBackend,
   ToBackend,
-} from './thread-messages.ts';
+} from './backend-messages.ts';
 
-const port = parentPort;
-if (port === null) throw new Error('this file is the body of a worker');
-const { config, composition } = workerData as BackendTask;
+if (process.send === undefined) throw new Error('this file is started by the server');
+const send = process.send.bind(process);
 const executions = new Map<number, Execution>();
 const calls = new Map<number, LinkedAbort>();
 const hooks = new Map<number, PromiseWithResolvers<undefined>>();
@@ -37,7 +36,7 @@ let lastHook = 0;
 
 function say(message: FromBackend): void {
   flush();
-  port?.postMessage(message);
+  send(message);
 }
 
 function flush(): void {
@@ -45,7 +44,7 @@ function flush(): void {
   const told = [...progresses];
   progresses.clear();
   for (const [key, progress] of told)
-    port?.postMessage({ kind: 'progress', key, progress } satisfies FromBackend);
+    send({ kind: 'progress', key, progress } satisfies FromBackend);
 }
 
 const logger: Logger = {
@@ -173,6 +172,8 @@ function hear(message: ToBackend, backend: ExecutionBackend): void {
     case 'give up':
       calls.get(message.number)?.abort(errorOf(message.reason));
       break;
+    case 'make':
+      break; // it is made
     case 'hooked': {
       const hook = hooks.get(message.number);
       hooks.delete(message.number);
@@ -182,11 +183,28 @@ function hear(message: ToBackend, backend: ExecutionBackend): void {
   }
 }
 
-try {
-  const ports = await composeApp(composition.variables, composition.cwd);
-  const backend = await makeBackendHere(config, { ports, logger });
-  port.on('message', (message: ToBackend) => hear(message, backend));
-  say({ kind: 'made', facts: factsOf(backend) });
-} catch (error) {
-  say({ kind: 'failed', fault: faultOf(error) });
+async function make({ config, composition }: BackendTask): Promise<void> {
+  try {
+    const ports = await composeApp(composition.variables, composition.cwd);
+    const backend = await makeBackendHere(config, { ports, logger });
+    process.on('message', (message: ToBackend) => hear(message, backend));
+    say({ kind: 'made', facts: factsOf(backend) });
+  } catch (error) {
+    say({ kind: 'failed', fault: faultOf(error) });
+  }
 }
+
+// What a terminal sends goes to the server too, which says what is to be done.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+// Without a server nothing of this is anybody's; the next one removes the sandboxes.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+process.on('uncaughtException', (error: unknown) => {
+  process.stderr.write(
+    `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
+  const crashed: FromBackend = { kind: 'crashed', why: messageOf(error) };
+  send(crashed, () => process.exit(1));
+});
+process.once('message', (message: ToBackend) => {
+  if (message.kind === 'make') void make(message.task);
+});

@@ -1,9 +1,10 @@
 /**
- * A backend in a thread of its own. Starting programs holds up the thread that does it for milliseconds each, and trials start many: the server answers
- * beside them. What a backend takes and gives is plain data; calls have numbers, executions have keys.
+ * A backend in a process of its own. Starting programs holds up the thread that does it, for the longer the larger its process is, and trials start many: the
+ * server answers beside them. What a backend takes and gives is plain data; calls have numbers, executions have keys.
  */
-import { Worker } from 'node:worker_threads';
+import { fork, type ChildProcess } from 'node:child_process';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type {
   AbortReceipt,
   ArchivedFiles,
@@ -19,6 +20,7 @@ import { errorOf, faultOf } from '../../core/error-fault.ts';
 import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort, never } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
+import { noteBackend } from './left-backend.ts';
 import type {
   BackendAnswer,
   BackendCall,
@@ -26,28 +28,28 @@ import type {
   BackendTask,
   FromBackend,
   ToBackend,
-} from './thread-messages.ts';
+} from './backend-messages.ts';
 
 /** The same file where sources are compiled and where they are not. */
-const entry = new URL(`./backend-thread${path.extname(import.meta.filename)}`, import.meta.url);
-const threadIsGone = 'the thread of the backend is gone';
-/** A thread that is to end is asked this often whether it still works, and is stuck when it has not answered for so long. */
+const entry = new URL(`./backend-process${path.extname(import.meta.filename)}`, import.meta.url);
+const isGone = 'the process of the backend is gone';
+/** A process that is to end is asked this often whether it still works, and is stuck when it has not answered for so long. */
 const pingEveryMs = 5_000;
 const stuckMs = 15_000;
 
-export interface ThreadedBackendParts {
+export interface ProcessBackendParts {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The thread has ended, and nobody asked it to: no rollout can be executed any more. */
+  /** The process has ended, and nobody asked it to: no rollout can be executed any more. */
   readonly onLost: (reason: RolloutError) => void;
-  /** Another body of the thread, for proofs that break it on purpose. */
+  /** Another program, for proofs that break it on purpose. */
   readonly entry?: URL;
 }
 
-export class ThreadedBackend implements ExecutionBackend {
-  readonly #worker: Worker;
-  readonly #parts: ThreadedBackendParts;
-  readonly #executions = new Map<number, ThreadedExecution>();
+export class ProcessBackend implements ExecutionBackend {
+  readonly #child: ChildProcess;
+  readonly #parts: ProcessBackendParts;
+  readonly #executions = new Map<number, ProcessExecution>();
   readonly #calls = new Map<number, PromiseWithResolvers<BackendAnswer>>();
   readonly #made = Promise.withResolvers<undefined>();
   readonly #exited = Promise.withResolvers<undefined>();
@@ -57,29 +59,38 @@ export class ThreadedBackend implements ExecutionBackend {
   #lost: RolloutError | null = null;
   #closed: Promise<void> | null = null;
 
-  private constructor(worker: Worker, parts: ThreadedBackendParts) {
-    this.#worker = worker;
+  private constructor(child: ChildProcess, parts: ProcessBackendParts) {
+    this.#child = child;
     this.#parts = parts;
-    worker.on('message', (message: FromBackend) => this.#hear(message));
-    worker.on('messageerror', (error) => (this.#fault = messageOf(error)));
-    worker.on('error', (error) => (this.#fault = messageOf(error)));
-    worker.on('exit', (code) => this.#exit(code));
+    child.on('message', (message) => this.#hear(message as FromBackend)); // `backend-process.ts` says nothing else
+    child.on('error', (error) => {
+      this.#fault = messageOf(error);
+      if (child.pid === undefined) this.#exit('it was not started');
+    });
+    child.on('exit', (code, signal) => {
+      const how = signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`;
+      // Its last words may still be on their way.
+      if (child.connected) child.once('disconnect', () => this.#exit(how));
+      else this.#exit(how);
+    });
   }
 
   /** Resolves when the backend is made: CONFIG_INVALID, BACKEND_UNKNOWN, as if it had been made here. */
-  static async open(task: BackendTask, parts: ThreadedBackendParts): Promise<ThreadedBackend> {
-    const worker = new Worker(parts.entry ?? entry, {
-      workerData: task,
-      name: 'backend',
-      execArgv: [],
+  static async open(task: BackendTask, parts: ProcessBackendParts): Promise<ProcessBackend> {
+    const child = fork(fileURLToPath(parts.entry ?? entry), [], {
+      ...{ serialization: 'advanced', execArgv: [] },
+      // What it prints is for people: the server's own output may be read by a program.
+      stdio: ['ignore', 2, 2, 'ipc'],
     });
-    const backend = new ThreadedBackend(worker, parts);
+    const backend = new ProcessBackend(child, parts);
     try {
+      if (child.pid !== undefined) await noteBackend(task.config.dataDir, child.pid);
+      backend.#send({ kind: 'make', task });
       await backend.#made.promise;
       return backend;
     } catch (error) {
       backend.#closed = Promise.resolve();
-      await worker.terminate();
+      await backend.#end();
       throw error;
     }
   }
@@ -104,7 +115,7 @@ export class ThreadedBackend implements ExecutionBackend {
   execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution {
     this.#lastNumber += 1;
     const key = this.#lastNumber;
-    const execution = new ThreadedExecution(request.id, hooks, {
+    const execution = new ProcessExecution(request.id, hooks, {
       abort: async (reason) =>
         (await this.#call({ name: 'abort', key, reason: faultOf(reason) })) as AbortReceipt | null,
       release: async (archived) => {
@@ -139,17 +150,22 @@ export class ThreadedBackend implements ExecutionBackend {
   async #closeNow(): Promise<void> {
     using looking = new LinkedAbort([]);
     const closing = this.#call({ name: 'close' });
-    closing.catch(() => undefined); // of a thread that is terminated
+    closing.catch(() => undefined); // of a process that is killed
     try {
       await Promise.race([closing, this.#stuck(looking.signal)]);
     } finally {
-      looking.abort(new Error('the thread ends'));
-      await this.#worker.terminate();
-      await this.#exited.promise;
+      looking.abort(new Error('the process ends'));
+      await this.#end();
     }
   }
 
-  /** Resolves when the thread is stuck, which it tells. However long ending takes, a thread that works answers. */
+  /** Whatever it did is over; SIGKILL is what a process cannot be too busy for. */
+  async #end(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#exited.promise;
+  }
+
+  /** Resolves when the process is stuck, which it tells. However long ending takes, a process that works answers. */
   async #stuck(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#parts;
     const isOver = (): boolean => signal.aborted;
@@ -163,7 +179,7 @@ export class ThreadedBackend implements ExecutionBackend {
       if (isOver()) return;
       await paused(pingEveryMs);
     }
-    logger.log('error', 'the thread of the backend is stuck: it was terminated', {
+    logger.log('error', 'the process of the backend is stuck: it was killed', {
       rollouts: [...this.#executions.values()].map(({ rolloutId }) => rolloutId),
       remedy: 'Sandboxes that it left are removed by the next start, or by slipway cleanup.',
     });
@@ -198,7 +214,8 @@ export class ThreadedBackend implements ExecutionBackend {
   }
 
   #send(message: ToBackend): void {
-    this.#worker.postMessage(message);
+    // One that has ended says so by its exit.
+    this.#child.send(message, () => undefined);
   }
 
   #hear(message: FromBackend): void {
@@ -228,6 +245,9 @@ export class ThreadedBackend implements ExecutionBackend {
       case 'broken':
         this.#executions.get(message.key)?.fail(errorOf(message.fault));
         break;
+      case 'crashed':
+        this.#fault = message.why;
+        break;
       case 'log':
         this.#parts.logger.log(message.level, message.message, message.fields);
     }
@@ -248,16 +268,16 @@ export class ThreadedBackend implements ExecutionBackend {
     }
   }
 
-  #exit(code: number): void {
+  #exit(how: string): void {
     this.#exited.resolve(undefined);
-    const why = this.#fault ?? `it ended with code ${code}`;
-    const lost = new RolloutError('BACKEND_LOST', `${threadIsGone}: ${why}`, {
+    const why = this.#fault ?? how;
+    const lost = new RolloutError('BACKEND_LOST', `${isGone}: ${why}`, {
       phase: 'server',
       remedy: 'Start the server again: what was accepted is on disk.',
     });
     this.#lost = lost;
     // Why is the operator's to know: the words of a defect may hold anything.
-    const told = new RolloutError('BACKEND_LOST', threadIsGone, { phase: 'server' });
+    const told = new RolloutError('BACKEND_LOST', isGone, { phase: 'server' });
     this.#made.reject(lost);
     for (const { reject } of this.#calls.values()) reject(lost);
     for (const execution of this.#executions.values()) execution.fail(told);
@@ -270,7 +290,7 @@ interface ExecutionCalls {
   release(archived: ArchivedFiles | null): Promise<void>;
 }
 
-class ThreadedExecution implements Execution {
+class ProcessExecution implements Execution {
   readonly rolloutId: string;
   readonly hooks: ExecutionHooks;
   readonly #calls: ExecutionCalls;
@@ -308,7 +328,7 @@ class ThreadedExecution implements Execution {
     try {
       return (await this.#calls.abort(reason)) ?? gone('the backend does not know it');
     } catch (error) {
-      return gone(isRolloutError(error, 'BACKEND_LOST') ? threadIsGone : messageOf(error));
+      return gone(isRolloutError(error, 'BACKEND_LOST') ? isGone : messageOf(error));
     }
   }
 

@@ -1,10 +1,10 @@
-/** A backend behind a real thread: everything that crosses, and the end of the thread. What it executes is the null backend's. */
+/** A backend behind a real process: everything that crosses, and the end of the process. What it executes is the null backend's. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { ThreadedBackend } from '../../src/app/serve/threaded-backend.ts';
+import { ProcessBackend } from '../../src/app/serve/process-backend.ts';
 import type {
   ExecutionHooks,
   ExecutionRequest,
@@ -20,8 +20,8 @@ import { ManualClock } from '../fakes/manual-clock.ts';
 import { until } from '../support/until.ts';
 import { pingsOfPatience } from './patience.ts';
 
-interface Threaded extends AsyncDisposable {
-  readonly backend: ThreadedBackend;
+interface Opened extends AsyncDisposable {
+  readonly backend: ProcessBackend;
   readonly losses: RolloutError[];
   readonly lines: string[];
 }
@@ -29,8 +29,8 @@ interface Threaded extends AsyncDisposable {
 async function open(
   document: Readonly<Record<string, unknown>> = { backend: { kind: 'null' } },
   { entry, clock = systemClock }: { readonly entry?: URL; readonly clock?: Clock } = {},
-): Promise<Threaded> {
-  const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-thread-'));
+): Promise<Opened> {
+  const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-process-'));
   const variables = { HOME: root, SLIPWAY_STATE_DIR: root };
   const config = compileServeConfig(
     { flags: {}, document: { ...document, data_dir: root }, file: null },
@@ -38,7 +38,7 @@ async function open(
   );
   const losses: RolloutError[] = [];
   const lines: string[] = [];
-  const backend = await ThreadedBackend.open(
+  const backend = await ProcessBackend.open(
     { config, composition: { variables, cwd: root } },
     {
       clock,
@@ -90,10 +90,10 @@ class Hooks implements ExecutionHooks {
   }
 }
 
-const mortal = new URL('./mortal-thread.ts', import.meta.url);
-const patient = new URL('./patient-thread.ts', import.meta.url);
+const mortal = new URL('./mortal-process.ts', import.meta.url);
+const patient = new URL('./patient-process.ts', import.meta.url);
 
-describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
+describe('a backend in a process of its own', { timeout: 120_000 }, () => {
   it('is refused as it would be here, with code, field and remedy', async () => {
     await assert.rejects(open({ backend: { kind: 'nil' } }), (error) => {
       assert.ok(isRolloutError(error, 'BACKEND_UNKNOWN'));
@@ -104,8 +104,8 @@ describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
   });
 
   it('brings hooks, results and dates over, and says what an abort ended', async () => {
-    await using threaded = await open();
-    const { backend } = threaded;
+    await using opened = await open();
+    const { backend } = opened;
     assert.deepEqual([backend.kind, backend.health()['status']], ['null', 'ok']);
     const hooks = new Hooks();
     const execution = backend.execute(request('r-1', { reward: 0.5 }), hooks);
@@ -128,14 +128,14 @@ describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
     assert.equal(receipt.isComplete, true);
     assert.deepEqual(await long.abort(new Error('again')), receipt);
     await long.release();
-    assert.deepEqual(threaded.losses, []);
+    assert.deepEqual(opened.losses, []);
   });
 
   it('does not go on where a hook refuses, and keeps why', async () => {
-    await using threaded = await open();
+    await using opened = await open();
     const hooks = new Hooks();
     hooks.refusal = new RolloutError('DISK_FULL', 'no space', { phase: 'server' });
-    const { result } = threaded.backend.execute(request('r-1', {}), hooks);
+    const { result } = opened.backend.execute(request('r-1', {}), hooks);
     const end = await result.then(
       ({ outcome }) => outcome.cause,
       (error: unknown) => (isRolloutError(error) ? error.code : String(error)),
@@ -145,9 +145,9 @@ describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
   });
 
   for (const label of ['die', 'exit'])
-    it(`ends what is live typed when its thread ends by itself (${label}), and says so once, and why only to the operator`, async () => {
-      await using threaded = await open(undefined, { entry: mortal });
-      const { backend, losses } = threaded;
+    it(`ends what is live typed when its process ends by itself (${label}), and says so once, and why only to the operator`, async () => {
+      await using opened = await open(undefined, { entry: mortal });
+      const { backend, losses } = opened;
       const hooks = new Hooks();
       const live = backend.execute(request('r-1', { duration_ms: 3_600_000 }), hooks);
       await until('it runs', () => hooks.told.includes('begins'));
@@ -156,12 +156,12 @@ describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
         await assert.rejects(result, (error) => {
           assert.ok(isRolloutError(error, 'BACKEND_LOST'));
           assert.equal(error.retryable, true);
-          assert.equal(error.message, 'the thread of the backend is gone');
+          assert.equal(error.message, 'the process of the backend is gone');
           return true;
         });
       const receipt = await live.abort(new Error('too late'));
       assert.equal(receipt.isComplete, false);
-      assert.equal(receipt.problem, 'the thread of the backend is gone');
+      assert.equal(receipt.problem, 'the process of the backend is gone');
       assert.equal(losses.length, 1);
       if (label === 'die') assert.match(losses[0]?.message ?? '', /planted/);
       // What comes later has not begun: the next life of the server runs it.
@@ -173,10 +173,10 @@ describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
       await backend.close();
     });
 
-  it('does not wait for a thread that is stuck: it is terminated, and what it had is told', async () => {
+  it('does not wait for a process that is stuck: it is killed, and what it had is told', async () => {
     const clock = new ManualClock();
-    await using threaded = await open(undefined, { entry: mortal, clock });
-    const { backend, lines, losses } = threaded;
+    await using opened = await open(undefined, { entry: mortal, clock });
+    const { backend, lines, losses } = opened;
     const execution = backend.execute(request('r-stuck', {}, 'spin'), new Hooks());
     const closing = backend.close();
     await until('it is asked', () => clock.pauses.includes(15_000));
@@ -184,21 +184,24 @@ describe('a backend in a thread of its own', { timeout: 120_000 }, () => {
     clock.advance(15_000);
     await closing;
     const [line, ...others] = lines;
-    assert.match(line ?? '', /^error the thread of the backend is stuck.*r-stuck.*slipway cleanup/);
+    assert.match(
+      line ?? '',
+      /^error the process of the backend is stuck.*r-stuck.*slipway cleanup/,
+    );
     assert.deepEqual([others, losses], [[], []]);
     await assert.rejects(execution.result, { code: 'BACKEND_LOST' });
     assert.deepEqual(clock.pauses, []);
   });
 
-  it('waits for a thread that works, however long it takes to end', async () => {
+  it('waits for a process that works, however long it takes to end', async () => {
     const clock = new ManualClock();
-    await using threaded = await open(undefined, { entry: patient, clock });
-    const closing = threaded.backend.close();
+    await using opened = await open(undefined, { entry: patient, clock });
+    const closing = opened.backend.close();
     for (let ping = 1; ping < pingsOfPatience; ping += 1) {
       await until('it has answered', () => clock.pauses.includes(5_000));
       clock.advance(5_000);
     }
     await closing;
-    assert.deepEqual(threaded.lines, []);
+    assert.deepEqual(opened.lines, []);
   });
 });

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { endLeftBackend, noteBackend } from '../../src/app/serve/left-backend.ts';
+
+async function inFolder(body: (dir: string) => Promise<void>): Promise<void> {
+  const dir = await mkdtemp(path.join(os.tmpdir(), 'slipway-left-'));
+  try {
+    await body(dir);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+describe('the process of a backend whose server is dead', { timeout: 60_000 }, () => {
+  it('is ended by the next server, also one that hears nothing', () =>
+    inFolder(async (dir) => {
+      const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
+      child.kill('SIGSTOP');
+      const exited = once(child, 'exit');
+      await noteBackend(dir, child.pid!);
+      await endLeftBackend(dir);
+      assert.deepEqual(await exited, [null, 'SIGKILL']);
+      assert.deepEqual(await readdir(dir), []);
+    }));
+
+  it('is not taken for another process that has got its number', () =>
+    inFolder(async (dir) => {
+      const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
+      await noteBackend(dir, child.pid!);
+      const other = { bootId: 'of before', pid: child.pid!, processStart: 1, runId: 'backend' };
+      await writeFile(path.join(dir, 'backend.json'), JSON.stringify(other));
+      await endLeftBackend(dir);
+      assert.equal(child.exitCode ?? child.signalCode, null);
+      child.kill('SIGKILL');
+    }));
+
+  for (const text of ['', '{"pid":', '[]', 'null'])
+    it(`is nobody when the note is ${JSON.stringify(text)}`, () =>
+      inFolder(async (dir) => {
+        await writeFile(path.join(dir, 'backend.json'), text);
+        await endLeftBackend(dir);
+        assert.deepEqual(await readdir(dir), []);
+      }));
+
+  it('is nobody where there was none', () => inFolder((dir) => endLeftBackend(dir)));
+});
