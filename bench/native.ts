@@ -51,6 +51,7 @@ async function measure(agent: Batch['agent'], concurrency: number, modelUrl: str
   });
 }
 
+let isMeasured = false;
 try {
   await using engine = await ListeningProcess.start([
     ...[slipway, 'engine', '--port', '0', '--json'],
@@ -67,7 +68,10 @@ try {
   );
   for (const agent of agents)
     for (const concurrency of concurrencies) await measure(agent, concurrency, modelUrl);
+  isMeasured = true;
 } finally {
-  await rm(dir, { recursive: true, force: true });
+  // Of a batch that broke off its log says why, and its sandboxes may still be there.
+  if (isMeasured) await rm(dir, { recursive: true, force: true });
+  else console.log(`kept: ${dir}`);
 }
 report('native', { figures, goals });
