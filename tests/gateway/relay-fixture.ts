@@ -18,7 +18,9 @@ export interface RunningRelay extends AsyncDisposable {
 }
 
 /** A relay behind a plain server, as the data server has it. */
-export async function startRelay(options: Partial<ModelGatewayOptions> = {}): Promise<RunningRelay> {
+export async function startRelay(
+  options: Partial<ModelGatewayOptions> = {},
+): Promise<RunningRelay> {
   const relay = new ModelGateway({
     baseUrl: () => `${url}/v1`,
     clock: systemClock,
