@@ -4,14 +4,18 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isRunning, processOwner } from '../../src/store/file/run-owner.ts';
+import type { RunOwner } from '../../src/store/sandbox-journal.ts';
 import { journalOf } from '../support/journal-names.ts';
 import { seededRandom } from '../support/random.ts';
 import { startServeProcess, type ServeProcess } from '../support/serve-process.ts';
 import { bundledTasksDir, repositoryDir } from '../support/slipway-cli.ts';
+import { until } from '../support/until.ts';
 import { anyPresent, untilAbsent } from './killed-runs.ts';
 import { LiveLoad, type PlannedWork } from './live-load.ts';
 import { judgeRollout } from './rollout-evidence.ts';
@@ -111,16 +115,18 @@ export async function killServer(options: KilledServerOptions): Promise<KilledSe
       const { kinds = allKinds } = options;
       const kind = kinds[index % kinds.length] ?? 'timed';
       await load.isFull();
+      const owner = ownerOf(dataDir) ?? processOwner('server', server.child.pid ?? -1);
       const kill = (): void => void server.child.kill('SIGKILL');
       if (kind === 'callback')
         await load.atCallback(Math.floor(random() * callbacksBefore[backend]), kill);
       else if (kind === 'cancel') await load.atCancel(kill);
-      else if (kind === 'creating') await whileCreating(root, server.child.pid ?? -1, kill);
+      else if (kind === 'creating') await whileCreating(root, owner.pid, kill);
       else await delay(20 + random() * longestRestMs[backend]);
       const live = load.live;
       await server.kill();
       const afterMs = performance.now() - startedAt;
-      const dead = server.child.pid ?? -1;
+      await until('whoever owns its sandboxes is dead too', () => !isRunning(owner));
+      const dead = owner.pid;
       const { open, inFlight } = journalOf(root, dead);
       if (kind === 'starting') await killWhileStarting(flags, root, 200 + random() * 1_300);
       const garbage = await addGarbage(dataDir, random);
@@ -204,11 +210,20 @@ function plannedNull(random: () => number): PlannedWork {
   return { metadata: { null: { ...timing, reward } }, reward };
 }
 
+/** The process that makes the sandboxes of a server; null = the server itself. */
+function ownerOf(dataDir: string): RunOwner | null {
+  try {
+    return JSON.parse(readFileSync(path.join(dataDir, 'backend.json'), 'utf8')) as RunOwner;
+  } catch {
+    return null;
+  }
+}
+
 /** Acts in the very turn in which a create call is seen to be on its way. */
 async function whileCreating(stateDir: string, pid: number, act: () => void): Promise<void> {
-  const until = performance.now() + 60_000;
+  const deadline = performance.now() + 60_000;
   while (journalOf(stateDir, pid).inFlight.length === 0) {
-    if (performance.now() > until) throw new Error('no sandbox was made');
+    if (performance.now() > deadline) throw new Error('no sandbox was made');
     await delay(1);
   }
   act();
