@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { Agent, AgentCapabilities, AgentEnvironment } from '../../agents/agent.ts';
+import type { Agent, AgentEnvironment } from '../../agents/agent.ts';
 import { messageOf } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { SingleFlight } from '../../core/single-flight.ts';
@@ -15,6 +15,7 @@ import { trialConfigSchema } from '../../wire/harbor/trial-config.ts';
 import type { NativeTask, NativeTrials } from '../shared/trial-ports.ts';
 import { sandboxPythonSchema, type PythonPackages, type SandboxPython } from './python-packages.ts';
 import { inSandboxCommand, packagesAt, runnerLayer } from './sandbox-layers.ts';
+import { codeCapabilities } from './workflow-agent.ts';
 
 export interface SandboxPackagesParts {
   readonly packages: PythonPackages;
@@ -128,12 +129,7 @@ export class SandboxPackages {
 class AskingAgent implements Agent {
   readonly name = 'asks for its Python';
   readonly version = null;
-  readonly capabilities: AgentCapabilities = {
-    resume: false,
-    loadTrajectory: false,
-    ignoresTrajectory: true,
-    windows: false,
-  };
+  readonly capabilities = codeCapabilities;
   readonly hostFiles = [];
   readonly hostOnlyVariables = [];
   readonly #python: string;

@@ -37,15 +37,18 @@ export interface WorkflowAgentParts {
   readonly leave: (sample: Sample | null) => void;
 }
 
+/** Of an agent that is code carried out in the sandbox. */
+export const codeCapabilities: AgentCapabilities = {
+  resume: false,
+  loadTrajectory: false,
+  ignoresTrajectory: true,
+  windows: false,
+};
+
 export class WorkflowAgent implements Agent {
   readonly name: string;
   readonly version = null;
-  readonly capabilities: AgentCapabilities = {
-    resume: false,
-    loadTrajectory: false,
-    ignoresTrajectory: true,
-    windows: false,
-  };
+  readonly capabilities = codeCapabilities;
   readonly hostFiles = [];
   readonly hostOnlyVariables = [];
   readonly #parts: WorkflowAgentParts;
