@@ -21,7 +21,7 @@ describe('a server that is killed', () => {
       { skip: whyNoTrials(backend) ?? false },
       async () => {
         const report = await killServer({
-          ...{ backend, kills: 1, live: 2, seed: 5, kinds: ['creating'] },
+          ...{ backend, kills: 1, live: 4, seed: 5, kinds: ['creating'] },
           orphanLimitMs: 60_000,
         });
         assert.deepEqual(report.problems, []);

@@ -1,5 +1,5 @@
 /**
- * Must show: on each backend whose rollouts are trials 64 rollouts with hostile agents, 32 of them live at a time, and half of them cancelled in random phases: receipts
+ * Must show: on each backend whose rollouts are trials 64 rollouts with hostile agents, 48 of them at work at a time on native and 32 on harbor, and half of them cancelled in random phases: receipts
  * within 2 s, nothing of theirs left, the others unaffected. `BACKENDS=native,harbor` chooses. On a machine that does other things too a receipt may be incomplete, and
  * what it did not find gone has `PATIENCE_MS` (else 0) to go.
  */
@@ -9,14 +9,15 @@ import { trialBackends, whyNoTrials, type TrialBackend } from '../chaos/trial-se
 const receiptGoalMs = 2_000;
 const patienceMs = Number(process.env['PATIENCE_MS'] ?? '0');
 const wanted = (process.env['BACKENDS'] ?? trialBackends.join(',')).split(',');
-const [rollouts, cancelled, concurrency, seed] = (
+const [rollouts, cancelled, seed] = (
   [
     ['ROLLOUTS', 64],
     ['CANCELLED', 32],
-    ['CONCURRENCY', 32],
     ['SEED', 1],
   ] as const
-).map(([name, usual]) => Number(process.env[name] ?? usual)) as [number, number, number, number];
+).map(([name, usual]) => Number(process.env[name] ?? usual)) as [number, number, number];
+
+const usualConcurrency: Record<TrialBackend, number> = { native: 48, harbor: 32 };
 
 function tell({ id, phase, stage, ms, before, ...report }: AbortReport): void {
   const ended = `${before} things before; ${report.processesKilled} processes, ${report.modelCallsEnded} model calls ended`;
@@ -25,6 +26,7 @@ function tell({ id, phase, stage, ms, before, ...report }: AbortReport): void {
 }
 
 async function prove(backend: TrialBackend): Promise<boolean> {
+  const concurrency = Number(process.env['CONCURRENCY'] ?? usualConcurrency[backend]);
   console.log(
     `${backend}: ${rollouts} rollouts, ${concurrency} live, ${cancelled} cancelled, seed ${seed}, patience ${patienceMs} ms`,
   );

@@ -1,8 +1,7 @@
 /**
  * Must show: a flood of submissions over HTTP on each backend. Caps are never exceeded, the capacity is the counter at every one of 1,000 reads, refusals
  * and control calls are fast throughout, clients that obey all come to their end, tenants share by weight. Then the cap that follows the engine.
- * Where rollouts have sandboxes 32 run and 32 wait (`LIVE=N`, `QUEUED=N`), and all but 450 of the clients (`PATIENT=N`) go away when they are refused: with
- * `LIVE=64 QUEUED=256 PATIENT=5000` such a flood is as large as the others, and takes twenty minutes.
+ * On harbor 32 run and 32 wait, and all but 450 of the clients go away when they are refused; `LIVE=N`, `QUEUED=N` and `PATIENT=N` choose for native and harbor.
  * `BACKENDS=null,local,native,harbor,controls,kv` and `SUBMISSIONS=N` choose; times are judged on a machine that does nothing else (`TIMES=0` does not judge them).
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -18,9 +17,7 @@ const workflow = path.join(import.meta.dirname, '../chaos/flood/quick-workflow.t
 const times = process.env['TIMES'] === '0' ? null : { refusal: 50, control: 100 };
 const wanted = (process.env['BACKENDS'] ?? 'null,local,native,harbor,controls,kv').split(',');
 const submissions = Number(process.env['SUBMISSIONS'] ?? '5000');
-const patient = Number(process.env['PATIENT'] ?? '450');
-const live = Number(process.env['LIVE'] ?? '32');
-const queued = Number(process.env['QUEUED'] ?? live);
+const { LIVE, QUEUED, PATIENT } = process.env;
 const limits: FloodLimits = { startTolerance: 0.1, endTolerance: 0.1, times };
 
 const common: Omit<FloodOptions, 'backendFlags' | 'metadata'> = {
@@ -28,11 +25,17 @@ const common: Omit<FloodOptions, 'backendFlags' | 'metadata'> = {
   ...{ warmUps: 128, cancelEvery: 50, pauseMs: 20, leastReads: 1_000, limitMs: 600_000 },
 };
 
-/** A sandbox and what happens in it cost a part of a second of processor time: so many clients come back, and the others are only a flood. */
-const withSandboxes = {
-  ...{ maxConcurrent: live, maxQueueDepth: queued, warmUps: live, cancelEvery: 25 },
-  ...{ patient: Math.min(patient, submissions), limitMs: 45 * 60_000 },
-};
+/** A sandbox and what happens in it cost a part of a second of processor time: these floods take a quarter of an hour and more. */
+function withSandboxes(live: number, queued: number, patient: number): SandboxedFlood {
+  return {
+    ...{ maxConcurrent: Number(LIVE ?? live), maxQueueDepth: Number(QUEUED ?? LIVE ?? queued) },
+    limitMs: 45 * 60_000,
+    patient: Math.min(Number(PATIENT ?? patient), submissions),
+  };
+}
+
+type SandboxedFlood = Pick<FloodOptions, 'maxConcurrent' | 'maxQueueDepth' | 'limitMs' | 'patient'>;
+
 const harborTask = await mkdtemp(path.join(os.tmpdir(), 'flood-task-'));
 
 const floods: Readonly<Record<string, FloodOptions>> = {
@@ -50,13 +53,13 @@ const floods: Readonly<Record<string, FloodOptions>> = {
     metadata: { duration_ms: 1_000 },
   },
   native: {
-    ...{ ...common, ...withSandboxes },
+    ...{ ...common, ...withSandboxes(64, 256, submissions) },
     backendFlags: ['--backend', 'native'],
     config: ['[backend.native]', 'agent = "oracle"', 'environment = "local"', ''].join('\n'),
     metadata: { harbor_task: path.join(bundledTasksDir, 'file-answer') },
   },
   harbor: {
-    ...{ ...common, ...withSandboxes },
+    ...{ ...common, ...withSandboxes(32, 32, 450), warmUps: 32, cancelEvery: 25 },
     backendFlags: [],
     config: harborTable('Quick', harborTask),
     metadata: {},
