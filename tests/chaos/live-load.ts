@@ -55,6 +55,7 @@ export class LiveLoad implements AsyncDisposable {
   #isStopping = false;
   #callbacksUntil: { left: number; readonly act: () => void } | null = null;
   #killsAtCallback = 0;
+  #cancelling = 0;
   #onCancel: (() => void) | null = null;
 
   constructor(options: LiveLoadOptions) {
@@ -108,11 +109,13 @@ export class LiveLoad implements AsyncDisposable {
     await promise;
   }
 
-  /** Submits nothing more and waits until the server has nothing more to do, but no longer than `limitMs`. */
+  /** Submits nothing more and waits until the server has nothing more to do and has said so, but no longer than `limitMs`. */
   async finish(limitMs: number): Promise<readonly RolloutEvidence[]> {
     this.#isStopping = true;
     const until = performance.now() + limitMs;
     while (performance.now() < until && !(await this.#isOver())) await delay(50);
+    // A cancellation is over here a little after it is over there.
+    while (performance.now() < until && this.#cancelling > 0) await delay(50);
     return await Promise.all([...this.#rollouts.values()].map((plan) => this.#evidenceOf(plan)));
   }
 
@@ -163,7 +166,16 @@ export class LiveLoad implements AsyncDisposable {
 
   /** Asks until the server has said what became of it. */
   async #cancel(plan: Planned, afterMs: number): Promise<void> {
-    await delay(afterMs);
+    this.#cancelling += 1;
+    try {
+      await delay(afterMs);
+      await this.#askUntilEnded(plan);
+    } finally {
+      this.#cancelling -= 1;
+    }
+  }
+
+  async #askUntilEnded(plan: Planned): Promise<void> {
     while (!plan.aborted.signal.aborted && plan.end === 'open') {
       try {
         const answer = this.#controller.cancel([plan.id]);
