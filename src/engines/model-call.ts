@@ -21,6 +21,8 @@ export type ModelPart =
   | { readonly type: 'tool-call-delta'; readonly index: number; readonly arguments: string }
   /** Once for each call, after all its deltas. */
   | { readonly type: 'tool-call-end'; readonly index: number }
+  /** Ids of the prompt, at most once, as soon as the engine says them. */
+  | { readonly type: 'prompt-ids'; readonly ids: readonly number[] }
   /** Sampled ids, in order, each once; not aligned with the text parts around them. `logprobs` is as long as `ids`, or null. */
   | {
       readonly type: 'tokens-delta';

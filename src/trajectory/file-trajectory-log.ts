@@ -129,6 +129,11 @@ class FileTrajectoryLog implements TrajectoryLog {
     return this.#closing;
   }
 
+  leave(): Promise<void> {
+    this.#closing ??= this.#inTurn(() => this.#parts.handle.close());
+    return this.#closing;
+  }
+
   async #close(end: DocumentEnd): Promise<void> {
     const { handle, spill } = this.#parts;
     try {

@@ -101,7 +101,9 @@ export class TrajectoryRedactor {
         this.#spellings.some((spelling) => value.includes(spelling)) ||
         replaceWrapped(value, this.#wrappable, redacted) !== value
       );
-    if (Array.isArray(value)) return value.some((part) => this.holds(part));
+    // Ids by the ten thousand are looked at, not searched.
+    if (Array.isArray(value))
+      return value.some((part) => typeof part !== 'number' && this.holds(part));
     if (typeof value !== 'object' || value === null) return false;
     return Object.entries(value).some(
       ([key, part]: [string, unknown]) => this.holds(part) || this.holds(key),

@@ -28,6 +28,8 @@ export interface TrajectoryLog {
     readonly continuedTrajectoryRef?: string;
     readonly notes?: string;
   }): Promise<void>;
+  /** Ends it without a document: the spilled steps stay as they are. Idempotent, as `close` is; the first of the two holds. */
+  leave(): Promise<void>;
 }
 
 export interface TrajectoryLogOptions {

@@ -183,6 +183,18 @@ describe('a trajectory log', () => {
     );
   });
 
+  test('leaves the spilled steps and no document when it is left', async () => {
+    const file = nextFile();
+    const log = await openTrajectory({ file, head, secrets: [] });
+    const appended = [log.append(prompt), log.append(reply)];
+    await Promise.all([log.leave(), log.close({ finalMetrics: null })]);
+    await Promise.all(appended);
+    await assert.rejects(log.append(prompt), /closed/);
+    const spill = file.replace('.json', '.steps.ndjson');
+    assert.equal((await recoverTrajectory(spill)).steps.length, 2);
+    await assert.rejects(readFile(file), { code: 'ENOENT' });
+  });
+
   test('leaves a readable spill when its process is killed', async () => {
     const file = nextFile();
     const module = pathToFileURL(path.resolve('src/trajectory/file-trajectory-log.ts')).href;

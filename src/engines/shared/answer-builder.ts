@@ -94,7 +94,9 @@ export class AnswerBuilder {
   }
 
   setPromptIds(ids: readonly number[]): void {
-    if (this.#wantsTokens) this.#promptIds ??= ids;
+    if (!this.#wantsTokens || this.#promptIds !== null) return;
+    this.#promptIds = ids;
+    this.#waiting.push({ type: 'prompt-ids', ids });
   }
 
   rejectTokens(reason: string): void {

@@ -188,6 +188,7 @@ function weightOf(part: ModelPart): number {
       return part.arguments.length;
     case 'tokens-delta':
       return 8 * part.ids.length;
+    case 'prompt-ids':
     case 'tool-call-start':
     case 'tool-call-end':
     case 'end':

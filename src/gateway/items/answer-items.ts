@@ -62,6 +62,7 @@ export class AnswerItems {
       case 'tool-call-end':
         this.#endCall(part.index);
         break;
+      case 'prompt-ids':
       case 'tokens-delta':
         return [];
       case 'end':

@@ -101,6 +101,7 @@ describe('the chat client', () => {
     assert.deepEqual(
       parts.filter(({ type }) => type !== 'end'),
       [
+        { type: 'prompt-ids', ids: [1, 2, 3] },
         { type: 'reasoning-delta', text: 'short' },
         { type: 'text-delta', text: 'Hi!' },
         { type: 'tokens-delta', ids: [40], logprobs: [-0.1234567890123456] },
