@@ -8,12 +8,15 @@ import type { EngineOpener } from '../engines/engine.ts';
 import type {
   ControlChannel,
   Environment,
+  EnvironmentLayer,
   ExecRequest,
+  HostEndpoint,
   InteractiveProcess,
   ProcessRequest,
 } from '../environments/environment.ts';
 import type { McpServerEntry } from '../wire/harbor/run-config.ts';
 import type { AgentResult } from '../wire/harbor/trial-result.ts';
+import type { ModelRoute } from '../wire/rollout/model-route.ts';
 
 /** Folder in the sandbox for the agent's logs; it is copied to the host after the run, also after a timeout. */
 export const agentLogsDir = '/logs/agent';
@@ -48,6 +51,40 @@ export interface ReferenceSolution {
   env(): Readonly<Record<string, string>>;
 }
 
+/** A program that sandboxes see in a folder of this machine: packages of npm, installed once for each version. */
+export interface AgentProgram {
+  /** Of the folder, here and in the sandbox. */
+  readonly name: string;
+  /** With exact versions: `@scope/name@1.2.3`. */
+  readonly packages: readonly string[];
+}
+
+export interface AgentPrograms {
+  /** The folder, in which `node_modules` is; installs what is not there yet. Throws AGENT_SETUP_FAILED with the last words of the installer. */
+  folderOf(program: AgentProgram, signal: AbortSignal): Promise<string>;
+}
+
+/** A route of a gateway of ours to the model of one trial. */
+export interface OpenRoute extends ModelRoute {
+  /** Ends its calls; its key is dead afterwards. Idempotent, never rejects. */
+  close(): Promise<void>;
+}
+
+/** Puts a gateway before a model that speaks chat completions. */
+export type RouteOpener = (upstream: {
+  readonly baseUrl: string;
+  readonly apiKey: string | null;
+}) => Promise<OpenRoute>;
+
+/** What the sandbox of an agent has to be made with. */
+export interface AgentSite {
+  readonly layers: readonly EnvironmentLayer[];
+  /** The one address of the host that the agent reaches from inside; null = that of the trial, if it has one. */
+  readonly hostEndpoint: HostEndpoint | null;
+  /** Keys that came to be with it: none may reach a file of the trial. */
+  readonly secrets: readonly string[];
+}
+
 export interface AgentOptions {
   readonly name: string;
   /** As configured, with provider prefix; null = none. */
@@ -68,6 +105,10 @@ export interface AgentOptions {
   readonly secrets: readonly string[];
   /** Opens a client for a model; the agent closes what it opened before its run ends. */
   readonly openEngine: EngineOpener;
+  /** For agents whose program is brought into the sandbox. */
+  readonly programs?: AgentPrograms;
+  /** For agents that call their model from inside in another dialect than its own; absent = the address that they are given is that of a gateway. */
+  readonly openRoute?: RouteOpener;
   /** It is set up and never run: an address of a model may be missing. */
   readonly isInstallOnly?: boolean;
   readonly clock: Clock;
@@ -110,6 +151,11 @@ export interface Agent {
    * once, before anything is started, so that a wrong address costs no sandbox. Throws what the run would throw; a signal ends it with its reason.
    */
   preflight?(signal: AbortSignal): Promise<void>;
+  /**
+   * Makes ready on this machine what the sandbox has to be made with; absent = nothing. Called once, before the sandbox is made and before
+   * `preflight`. Throws AGENT_SETUP_FAILED; a signal ends it with its reason.
+   */
+  prepareSite?(signal: AbortSignal): Promise<AgentSite>;
   /** Installs what the agent needs. Called once, before the first run. Throws AGENT_SETUP_FAILED; a signal ends it with its reason. */
   setup(environment: AgentEnvironment, signal: AbortSignal): Promise<void>;
   /**

@@ -1,5 +1,6 @@
 import { RolloutError } from '../core/errors.ts';
 import type { AgentFactory, AgentResolver } from './agent.ts';
+import type { Cli } from './installed/cli.ts';
 
 /** Every agent by name; its code is loaded when it is first asked for. */
 const agents: ReadonlyMap<string, () => Promise<AgentFactory>> = new Map([
@@ -17,8 +18,21 @@ const agents: ReadonlyMap<string, () => Promise<AgentFactory>> = new Map([
       return (options) => new Terminus2Agent(options);
     },
   ],
+  ['codex', () => installed(async () => (await import('./codex/codex-cli.ts')).codexCli)],
+  [
+    'claude-code',
+    () => installed(async () => (await import('./claude-code/claude-cli.ts')).claudeCli),
+  ],
   ['nop', async (): Promise<AgentFactory> => (await import('./nop/nop-agent.ts')).nopAgent],
 ]);
+
+async function installed(load: () => Promise<Cli>): Promise<AgentFactory> {
+  const [{ InstalledAgent }, cli] = await Promise.all([
+    import('./installed/installed-agent.ts'),
+    load(),
+  ]);
+  return (options) => new InstalledAgent(cli, options);
+}
 
 export const agentNames: readonly string[] = [...agents.keys()].sort();
 

@@ -9,7 +9,7 @@ import type {
   AgentOptions,
   AgentRun,
 } from '../agent.ts';
-import { findEndpoint, hostOnlyVariables, type Endpoint } from './endpoint.ts';
+import { findEndpoint, hostOnlyVariables, type Endpoint } from '../shared/endpoint.ts';
 import { augmentInstruction } from './instruction/augment-instruction.ts';
 import { compileOptions, type Terminus2Options } from './options.ts';
 import { installTerminal } from './terminal/install-terminal.ts';
