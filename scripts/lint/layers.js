@@ -59,7 +59,7 @@ export const adapterFolders = ['environments', 'agents', 'engines', 'store', 'ba
 /** Sub-folders of an adapter folder that are shared pieces, not adapters. */
 export const sharedParts = {
   environments: ['shared'],
-  agents: [],
+  agents: ['shared', 'installed'],
   engines: ['shared', 'server'],
   store: [],
   backends: ['shared'],

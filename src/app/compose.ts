@@ -1,4 +1,6 @@
 /** The composition root: the one place that makes the real adapters of an application. */
+import path from 'node:path';
+import { ProgramFolder } from '../agents/installed/program-folder.ts';
 import { resolveAgent } from '../agents/registry.ts';
 import { readMachine, type HostVariables, type Machine } from '../config/machine.ts';
 import { systemClock } from '../core/clock.ts';
@@ -16,6 +18,7 @@ import { RegistryClient } from '../tasks/references/registry-client.ts';
 import { readRegistrySettings } from '../tasks/references/registry-settings.ts';
 import { SkillSources } from '../tasks/references/skill-sources.ts';
 import { createTrial } from '../trial/trial.ts';
+import { runProgram } from './run-program.ts';
 import { ownVersion } from './own-version.ts';
 import type { AppPorts } from './ports.ts';
 
@@ -35,6 +38,11 @@ export async function composeApp(variables: HostVariables, cwd: string): Promise
     resolveProvider: resolveEnvironment,
     environmentNames,
     resolveAgent,
+    programs: new ProgramFolder({
+      dir: path.join(cacheDir, 'agents'),
+      ...{ locks, variables, extraCaBundle: machine.extraCaBundle },
+      run: runProgram,
+    }),
     openEngine,
     createTrial,
     taskSource: taskSource(machine, { git, locks }),

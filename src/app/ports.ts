@@ -1,4 +1,4 @@
-import type { AgentResolver } from '../agents/agent.ts';
+import type { AgentPrograms, AgentResolver } from '../agents/agent.ts';
 import type { HostVariables, Machine } from '../config/machine.ts';
 import type { Clock } from '../core/clock.ts';
 import type { LockPort } from '../core/lock.ts';
@@ -35,6 +35,8 @@ export interface AppPorts {
   /** Names that `resolveProvider` knows. */
   readonly environmentNames: readonly string[];
   readonly resolveAgent: AgentResolver;
+  /** Programs of agents that are brought into sandboxes. */
+  readonly programs: AgentPrograms;
   readonly openEngine: EngineOpener;
   readonly createTrial: (request: TrialRequest, parts: TrialParts) => Trial;
   readonly taskSource: TaskSource;

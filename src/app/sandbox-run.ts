@@ -13,6 +13,7 @@ import { noteLogger } from './note-logger.ts';
 import type { AppPorts } from './ports.ts';
 import { makeProvider, usableProviders } from './providers.ts';
 import { RunEngines } from './run-engines.ts';
+import { RunGateway } from './run-gateway.ts';
 
 /** Creations at once, however many trials run: creating is what overloads a machine. */
 const concurrentCreations = 8;
@@ -66,6 +67,8 @@ export async function openSandboxRun(
   scope.defer(() => journal.close());
   const engines = new RunEngines(ports.openEngine, options.runSignal ?? signal);
   scope.defer(() => engines[Symbol.asyncDispose]());
+  const gateway = new RunGateway({ clock, logger, openEngine: ports.openEngine });
+  scope.defer(() => gateway[Symbol.asyncDispose]());
   const limiter = new Limiter(concurrentCreations);
   const provider = ownedProvider(inner, { journal, limiter, clock, logger });
   const kept = scope.move();
@@ -87,6 +90,8 @@ export async function openSandboxRun(
           observe,
           extraCaBundle: machine.extraCaBundle,
           hostEndpoint: hostEndpoint ?? null,
+          programs: ports.programs,
+          openRoute: gateway.open,
           ...(admitAgent !== undefined && { admitAgent }),
         }),
     [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose](),

@@ -39,6 +39,10 @@ export async function createAgent(
     hostVariables: parts.hostVariables,
     secrets: trialSecrets(config, { plan, hostVariables: parts.hostVariables }),
     openEngine: parts.openEngine,
+    ...(parts.programs !== undefined && { programs: parts.programs }),
+    // With an address of the trial's own, what the agent is given is a gateway already.
+    ...((parts.hostEndpoint ?? null) === null &&
+      parts.openRoute !== undefined && { openRoute: parts.openRoute }),
     isInstallOnly: config.install_only,
     clock: parts.clock,
     logger,

@@ -42,8 +42,10 @@ export class Sandboxes {
   }
 
   /** Makes the object; nothing is started. `lifetimeMs` may be Infinity. CAPABILITY_UNSUPPORTED for layers that the environment does not have. */
-  make(plan: SandboxPlan, { part, forceBuild, lifetimeMs }: MakeOptions): Environment {
-    const { provider, clock, storeId, runId, trialName, layers = [] } = this.#options;
+  make(plan: SandboxPlan, making: MakeOptions): Environment {
+    const { part, forceBuild, lifetimeMs } = making;
+    const { provider, clock, storeId, runId, trialName } = this.#options;
+    const layers = [...(this.#options.layers ?? []), ...(making.layers ?? [])];
     if (layers.length > 0 && !provider.capabilities.layers)
       throw unsupported(provider, 'environment.type', { needs: 'folders of this machine' });
     const expiryMs = Number.isFinite(lifetimeMs) ? lifetimeMs + expiryMarginMs : unlimitedExpiryMs;
@@ -62,7 +64,7 @@ export class Sandboxes {
       limits: plan.limits,
       network: plan.network,
       laterNetworks: plan.laterNetworks,
-      hostEndpoint: this.#options.hostEndpoint,
+      hostEndpoint: making.hostEndpoint ?? this.#options.hostEndpoint,
       extraCaBundle: this.#options.extraCaBundle,
       layers,
     });
@@ -115,6 +117,10 @@ interface MakeOptions {
   readonly part: string;
   readonly forceBuild: boolean;
   readonly lifetimeMs: number;
+  /** Beside those of all sandboxes. */
+  readonly layers?: readonly EnvironmentLayer[];
+  /** Instead of that of all sandboxes. */
+  readonly hostEndpoint?: HostEndpoint | null;
 }
 
 export function problemOf(error: unknown): string {

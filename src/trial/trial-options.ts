@@ -1,4 +1,10 @@
-import type { AgentFactory, AgentOptions, AgentResolver } from '../agents/agent.ts';
+import type {
+  AgentFactory,
+  AgentOptions,
+  AgentPrograms,
+  AgentResolver,
+  RouteOpener,
+} from '../agents/agent.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type {
@@ -73,5 +79,10 @@ export interface TrialParts {
   readonly limits?: Partial<TrialLimits>;
   /** Host file with CA certificates for the sandbox; null = none. */
   readonly extraCaBundle?: string | null;
+  /** An address of the host that the sandboxes reach: the gateway that the agent's model is behind. */
   readonly hostEndpoint?: HostEndpoint | null;
+  /** Programs of agents on this machine. */
+  readonly programs?: AgentPrograms;
+  /** For agents whose model no gateway stands before yet; not used with `hostEndpoint`. */
+  readonly openRoute?: RouteOpener;
 }

@@ -14,6 +14,7 @@ import type { CancellationReceipt } from '../wire/harbor/slipway-record.ts';
 import type { TrialResult } from '../wire/harbor/trial-result.ts';
 import type { ProcessView } from '../wire/rollout/process-view.ts';
 import { createAgent, describeAgent } from './agent-of-trial.ts';
+import { agentSite } from './agent-site.ts';
 import { cancelSandboxes } from './cancel.ts';
 import { DeadlineScope, raceAbort, TrialWork } from './deadline-scope.ts';
 import { redactDocument, redactFolder } from './redact.ts';
@@ -104,6 +105,7 @@ class StagedTrial implements Trial {
   #plan: TrialPlan | null = null;
   #run: TrialRun | null = null;
   #sandboxName: string | null = null;
+  #siteSecrets: readonly string[] = [];
   #receipt: Promise<CancellationReceipt> | null = null;
   #end: Promise<TrialResult> | null = null;
   #hasEnded = false;
@@ -232,7 +234,7 @@ class StagedTrial implements Trial {
     await this.#folder.writeJson('config.json', dumpNonDefaultTrialConfig(config, hostVariables));
     signal.throwIfAborted();
     const plan = await this.#record.timed('resolve_ms', () => this.#prepare(signal));
-    const run = await this.#openRun(plan);
+    const run = await this.#openRun(plan, signal);
     this.#run = run;
     const runStage = this.#teller.runner();
     await runSequence(run, { sequence: this.#sequence, runStage }, signal);
@@ -254,7 +256,7 @@ class StagedTrial implements Trial {
     return this.#plan;
   }
 
-  async #openRun(plan: TrialPlan): Promise<TrialRun> {
+  async #openRun(plan: TrialPlan, signal: AbortSignal): Promise<TrialRun> {
     const { config, agent: factory } = this.#request;
     const agent = await createAgent(plan, {
       parts:
@@ -266,15 +268,21 @@ class StagedTrial implements Trial {
     });
     const ceilingMs = this.#parts.limits?.ceilingMs ?? null;
     const deadline = DeadlineScope.open(trialSpans(config, plan.task), this.#work, ceilingMs);
+    const site = await agentSite(agent, { deadline, signal });
+    this.#siteSecrets = site.secrets;
+    this.#log.hide(this.#secrets());
+    const hostEndpoint = this.#parts.hostEndpoint ?? site.hostEndpoint;
     const environment = this.#sandboxes.make(plan.sandbox, {
       part: 'env',
       forceBuild: config.environment.force_build,
       lifetimeMs: deadline.remainingMs,
+      layers: site.layers,
+      hostEndpoint,
     });
     this.#sandboxName = environment.name;
     return {
       plan,
-      parts: this.#parts,
+      parts: { ...this.#parts, hostEndpoint },
       folder: this.#folder,
       record: this.#record,
       agent,
@@ -369,7 +377,8 @@ class StagedTrial implements Trial {
 
   #secrets(): readonly string[] {
     const { hostVariables } = this.#parts;
-    return trialSecrets(this.#request.config, { plan: this.#plan, hostVariables });
+    const given = trialSecrets(this.#request.config, { plan: this.#plan, hostVariables });
+    return [...given, ...this.#siteSecrets];
   }
 
   #noteQueueTime(): void {

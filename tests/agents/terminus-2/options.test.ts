@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findEndpoint } from '../../../src/agents/terminus-2/endpoint.ts';
+import { findEndpoint } from '../../../src/agents/shared/endpoint.ts';
 import { compileOptions, endpointModel } from '../../../src/agents/terminus-2/options.ts';
 import { isRolloutError } from '../../../src/core/errors.ts';
 import { silentLogger, type Logger } from '../../../src/core/logger.ts';

@@ -1,0 +1,64 @@
+/** Reading logs that programs in a sandbox wrote: lines of JSON, any of which may be broken, cut off, or of a shape that nobody knows. */
+import { createReadStream } from 'node:fs';
+import { lstat } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A log of a run is not larger; what is behind it is not read. */
+const longestLogBytes = 256 * 1024 * 1024;
+
+/** The objects of a file, one per line; other lines are passed over. Nothing for what is no regular file. */
+export async function* jsonLines(file: string): AsyncGenerator<JsonObject> {
+  const stats = await lstat(file).catch(() => null);
+  if (stats?.isFile() !== true) return;
+  const input = createReadStream(file, { end: longestLogBytes, encoding: 'utf8' });
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+      const value = objectIn(line);
+      if (value !== null) yield value;
+    }
+  } finally {
+    input.destroy();
+  }
+}
+
+export function objectIn(text: string): JsonObject | null {
+  if (!text.trimStart().startsWith('{')) return null;
+  try {
+    return asObject(JSON.parse(text));
+  } catch {
+    return null; // cut off, or no JSON
+  }
+}
+
+export function asObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : null;
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function objectsOf(value: unknown): readonly JsonObject[] {
+  return asList(value)
+    .map(asObject)
+    .filter((each) => each !== null);
+}
+
+export function asText(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** A count; what is none is 0. */
+export function asCount(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}
+
+/** Arguments of a call as ATIF has them: an object. */
+export function argumentsOf(text: unknown): JsonObject {
+  if (typeof text !== 'string') return asObject(text) ?? { input: text ?? null };
+  return objectIn(text) ?? { input: text };
+}

@@ -1,0 +1,97 @@
+/**
+ * Plays a model for agents that offer tools: the conversation brings a script, each turn of which is said or done with whatever the agent calls its shell and
+ * its editor. A request without a script or without tools, such as for a title, gets a short text.
+ *
+ * The script is JSON between two lines, ```script and ```: a list with one entry per turn, `{"shell": COMMAND or a list of them}`, `{"write": FILE, "text":
+ * TEXT}`, `{"say": TEXT}` or `{"words": N}`. After its last entry the agent is told that it is done.
+ */
+import type { Policy, PolicyReply, PolicyToolCall } from '../policy.ts';
+
+interface Turn {
+  readonly shell?: string | readonly string[];
+  readonly write?: string;
+  readonly text?: string;
+  readonly say?: string;
+  readonly words?: number;
+  readonly reasoning?: string;
+}
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** What agents call their shell. */
+const shells: Readonly<Record<string, (command: string) => Arguments>> = {
+  exec_command: (cmd) => ({ cmd }),
+  Bash: (command) => ({ command, description: 'as the script says' }),
+  bash: (command) => ({ command, description: 'as the script says' }),
+  run_shell_command: (command) => ({ command, is_background: false }),
+  execute_bash: (command) => ({ command }),
+};
+
+const editors: Readonly<Record<string, (file: string, content: string) => Arguments>> = {
+  Write: (file, content) => ({ file_path: file, content }),
+  write: (file, content) => ({ filePath: file, content }),
+  write_file: (file, content) => ({ file_path: file, content }),
+  str_replace_editor: (file, content) => ({ command: 'create', path: file, file_text: content }),
+};
+
+export const toolScript: Policy = ({ messages, tools, turn }): PolicyReply => {
+  const script = scriptIn(messages.map(({ content }) => textOf(content)));
+  const names = tools.map(nameOf);
+  const next = script?.[turn];
+  if (script === null || names.length === 0 || next === undefined)
+    return { content: script === null ? 'nothing to do' : 'done' };
+  const { say = '', words = 0, reasoning } = next;
+  const content = words > 0 ? Array.from({ length: words }, (_, n) => `word${n}`).join(' ') : say;
+  const toolCalls = callsOf(next, names);
+  return {
+    content,
+    ...(reasoning !== undefined && { reasoning }),
+    ...(toolCalls.length > 0 && { toolCalls }),
+  };
+};
+
+function callsOf({ shell = [], write, text = '' }: Turn, names: readonly string[]) {
+  const calls: PolicyToolCall[] = [];
+  const shellName = names.find((name) => Object.hasOwn(shells, name)) ?? '';
+  const run = (command: string): void => {
+    const make = shells[shellName];
+    if (make === undefined) throw new Error(`none of the tools is a shell: ${names.join(', ')}`);
+    calls.push({ name: shellName, arguments: make(command) });
+  };
+  for (const command of typeof shell === 'string' ? [shell] : shell) run(command);
+  if (write === undefined) return calls;
+  const editor = names.find((name) => Object.hasOwn(editors, name)) ?? '';
+  const make = editors[editor];
+  if (make !== undefined) calls.push({ name: editor, arguments: make(write, text) });
+  // Codex edits by a program of its own in its shell.
+  else run(`apply_patch <<'END'\n${patchOf(write, text)}\nEND`);
+  return calls;
+}
+
+function patchOf(file: string, text: string): string {
+  const lines = text.replace(/\n$/, '').split('\n');
+  return [
+    '*** Begin Patch',
+    `*** Add File: ${file}`,
+    ...lines.map((line) => `+${line}`),
+    '*** End Patch',
+  ].join('\n');
+}
+
+function scriptIn(texts: readonly string[]): readonly Turn[] | null {
+  for (const text of texts) {
+    const found = /```script\n([\s\S]*?)\n```/.exec(text)?.[1];
+    if (found !== undefined) return JSON.parse(found) as readonly Turn[];
+  }
+  return null;
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content.map((part: { readonly text?: string }) => part.text ?? '').join('');
+}
+
+function nameOf(tool: unknown): string {
+  return (tool as { readonly function?: { readonly name?: string } }).function?.name ?? '';
+}
