@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
 import { maxCapturedBytes, type ExecRequest, type ExecResult } from '../../environment.ts';
-import { killProcessTree } from '../processes/kill-tree.ts';
+import { killChildrenOf, killProcessTree } from '../processes/kill-tree.ts';
 import type { HostScan } from '../processes/host-scan.ts';
 import { readProcess } from '../processes/process-table.ts';
 import type { SandboxCommand } from '../runtime/runtime.ts';
@@ -158,11 +158,14 @@ export async function settleOutput(
   }
 }
 
-/** Kills the command with all it started, then the program of the host that carries it. */
+/** Kills the command with all it started; the program of the host that carries it ends with that. */
 export async function killCommand(running: SandboxCommand, scan: HostScan): Promise<void> {
-  // What is only beginning dies with the program that begins it: nobody waits for it to be known.
-  const pid = running.starter?.() ?? (await running.hostPid());
-  if (pid !== null) await killProcessTree(pid, { scan, deadlineMs: killMs });
+  // Of what is only beginning nobody waits until it is known: the program that begins it gives up without it.
+  const starter = running.starter?.() ?? null;
+  const limits = { scan, deadlineMs: killMs };
+  if (starter !== null) await killChildrenOf(starter, limits);
+  const pid = await running.hostPid();
+  if (pid !== null) await killProcessTree(pid, limits);
   running.release();
   running.child.unref();
 }

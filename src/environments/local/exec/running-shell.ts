@@ -1,9 +1,10 @@
+import { readFileSync } from 'node:fs';
 import type { RunningShell } from '../../shared/shell-channel.ts';
 import { killProcessTree } from '../processes/kill-tree.ts';
 import type { HostScan } from '../processes/host-scan.ts';
 import { childPids } from '../processes/process-table.ts';
-import { readFileSync } from 'node:fs';
 import type { SandboxCommand } from '../runtime/runtime.ts';
+import { killCommand } from './exec.ts';
 
 const killMs = 3_000;
 
@@ -25,11 +26,7 @@ export function runningShell(
       const pid = shell === null ? null : hostPidOf(inner, shell);
       if (pid !== null) await killProcessTree(pid, { scan, deadlineMs: killMs });
     },
-    kill: async () => {
-      const shell = running.starter?.() ?? (await running.hostPid());
-      if (shell !== null) await killProcessTree(shell, { scan, deadlineMs: killMs });
-      running.release();
-    },
+    kill: () => killCommand(running, scan),
   };
 }
 

@@ -34,6 +34,26 @@ export async function killProcessTree(
 }
 
 /**
+ * SIGKILLs what a program has started, again and again until that program, which collects its dead, has ended; itself at the deadline. For a program
+ * that ends when it has no child any more.
+ */
+export async function killChildrenOf(
+  pid: number,
+  options: { readonly scan: HostScan; readonly deadlineMs: number },
+): Promise<void> {
+  const first = readProcess(pid);
+  if (first === null) return;
+  const until = performance.now() + options.deadlineMs;
+  while (performance.now() < until) {
+    const rows = treeOf(first, await options.scan.table());
+    if (rows.length === 0) return;
+    for (const row of rows) if (row.pid !== pid) signalRow(row, 'SIGKILL');
+    await delay(2);
+  }
+  await killProcessTree(pid, options);
+}
+
+/**
  * Stops all of the tree and answers it once none of it can fork any more: a child that is made while its parent is being killed would belong to
  * nobody. A stop takes time where a tracer passes signals on, and is not waited for long: what cannot be stopped is killed all the same.
  */

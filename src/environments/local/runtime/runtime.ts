@@ -20,7 +20,7 @@ export interface SandboxCommand {
   starter?(): number | null;
   /** Resolves when the command's own process has ended, or never began. Never rejects. */
   ended(): Promise<void>;
-  /** Ends the program of the host that carries the command, which is dead or shall be. Idempotent. */
+  /** Lets the program of the host that carries the command, which is dead or shall be, collect it and end; kills it when that takes long. Idempotent. */
   release(): void;
 }
 
@@ -71,6 +71,12 @@ export interface SandboxRuntime {
   ): SandboxCommand;
 }
 
+/**
+ * What is killed before it has collected its dead leaves them to the first process of the host, which may take seconds: so long the sandbox's own first
+ * process, which waits for all of its namespace, could not end.
+ */
+const collectMs = 3_000;
+
 /** The streams of a child that was started with pipes at descriptors 1 to 3. */
 export function streamsOf(child: ChildProcess): Omit<SandboxCommand, 'hostPid'> {
   const { stdin, stdout, stderr } = child;
@@ -80,11 +86,14 @@ export function streamsOf(child: ChildProcess): Omit<SandboxCommand, 'hostPid'> 
   const isEnded = new Promise<void>((resolve) => {
     child.once('exit', () => resolve()).once('error', () => resolve());
   });
+  let killer: NodeJS.Timeout | null = null;
   return {
     ...{ child, stdin, stdout, stderr, status },
     ended: () => isEnded,
     release: () => {
-      child.kill('SIGKILL');
+      if (killer !== null || child.exitCode !== null || child.signalCode !== null) return;
+      killer = setTimeout(() => child.kill('SIGKILL'), collectMs).unref();
+      void isEnded.then(() => clearTimeout(killer ?? undefined));
     },
   };
 }
