@@ -3,8 +3,9 @@
  * the host that serve it, its cgroup, the runtime's record, its mounts, its folder. Everything is looked at again afterwards; the
  * receipt names only what was found absent.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, opendirSync, readFileSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
@@ -27,6 +28,7 @@ import type { SharedUnmount } from './shared-unmount.ts';
 export const defaultDestroyMs = 30_000;
 
 const pollMs = 2;
+const smallEntries = 200;
 
 export interface RemovalOptions {
   readonly cgroup: SandboxCgroup | null;
@@ -87,12 +89,12 @@ async function removeOnce(removal: Removal): Promise<void> {
   await turns.next('end');
   cgroup?.remove();
   await unmount(removal);
-  await rm(folder.runtimeState, { recursive: true, force: true });
+  await removeTree(folder.runtimeState, removal);
   await turns.next('end');
   // Only when nothing is mounted below it any more: a removal must not reach into an image.
   if (mountsBelow(folder.dir).length > 0) return;
   await openToOwner(folder, signal);
-  await removeTree(folder.dir, signal);
+  await removeTree(folder.dir, removal);
 }
 
 const kinds = ['process', 'cgroup', 'container', 'network', 'proxy', 'mount', 'directory'] as const;
@@ -178,14 +180,37 @@ async function openToOwner(folder: SandboxFolder, signal: AbortSignal): Promise<
   await runHostCommand({ file: 'chmod', args: ['-R', 'u+rwX', folder.dir] }, signal);
 }
 
-/** The program goes down a tree folder by folder: what nests deeper than a path can name is nothing to it, and too much for Node. */
-async function removeTree(dir: string, signal: AbortSignal): Promise<void> {
+/**
+ * A small tree goes in one turn: step by step each of its files would wait for what else the process does. The program goes down a tree folder by
+ * folder: what nests deeper than a path can name is nothing to it, and too much for Node.
+ */
+async function removeTree(dir: string, { turns, signal }: Removal): Promise<void> {
   try {
-    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+    await turns.next('end');
+    if (isSmall(dir)) rmSync(dir, { recursive: true, force: true });
+    else await rm(dir, { recursive: true, force: true, maxRetries: 3 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENAMETOOLONG') throw error;
     await runHostCommand({ file: 'rm', args: ['-rf', '--', dir] }, signal);
   }
+}
+
+/** Whether a folder has few entries, however deep; also when it is not there. */
+function isSmall(dir: string): boolean {
+  const folders = [dir];
+  let left = smallEntries;
+  for (const folder of folders)
+    try {
+      using open = opendirSync(folder);
+      for (let entry = open.readSync(); entry !== null; entry = open.readSync()) {
+        left -= 1;
+        if (left < 0) return false;
+        if (entry.isDirectory()) folders.push(path.join(folder, entry.name));
+      }
+    } catch {
+      continue; // it is not there, or removing it says what is wrong
+    }
+  return true;
 }
 
 /** A reused pid is another process: the recorded init has the sandbox's own root as its root. */
