@@ -1,5 +1,5 @@
 import { spawn, type SpawnOptions } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { LoopTurns, TurnLane } from '../../core/loop-turns.ts';
@@ -52,6 +52,7 @@ export async function runHostCommand(
     env: command.environment ?? { ...process.env, PATH: hostSearchPath() },
   };
   const child = spawn(command.file, command.args, options);
+  if (command.lane === 'end') hasten(child.pid);
   let letGo: NodeJS.Timeout | undefined;
   const kill = (): void => {
     if (child.pid !== undefined) killGroup(child.pid);
@@ -83,6 +84,16 @@ export async function runHostCommand(
   } finally {
     signal.removeEventListener('abort', kill);
     clearTimeout(letGo);
+  }
+}
+
+/** Being detached, it has a share of the processor like any of the programs of sandboxes; what ends something gets as much as we have. */
+function hasten(pid: number | undefined): void {
+  try {
+    const own = / nice (-?\d+)\s*$/.exec(readFileSync('/proc/self/autogroup', 'utf8'))?.[1];
+    if (own !== undefined && pid !== undefined) writeFileSync(`/proc/${pid}/autogroup`, own);
+  } catch {
+    // the kernel has no such shares, it has ended, or we may not
   }
 }
 

@@ -122,6 +122,7 @@ async function leftOf(removal: Removal): Promise<readonly string[]> {
  */
 async function killAll(removal: Removal): Promise<void> {
   const { cgroup, traced, signal } = removal;
+  cgroup?.hasten();
   for (;;) {
     const inside = await membersOf(removal);
     const serving = inside.length === 0 ? await servingOf(removal) : [];

@@ -93,6 +93,7 @@ export class CgroupTree {
       members:
         this.version === 2 ? (dirs[0] ?? null) : (at('pids') ?? at('freezer') ?? at('memory')),
       freezer: this.version === 2 ? (dirs[0] ?? null) : at('freezer'),
+      weight: this.version === 2 ? (dirs[0] ?? null) : at('cpu'),
       version: this.version,
     });
   }
@@ -147,6 +148,8 @@ interface CgroupPlaces {
   readonly dirs: readonly string[];
   readonly members: string | null;
   readonly freezer: string | null;
+  /** Of the processor, among sandboxes. */
+  readonly weight: string | null;
   readonly version: 1 | 2;
 }
 
@@ -192,6 +195,14 @@ export class SandboxCgroup {
   killAll(): boolean {
     const { members, version } = this.#places;
     return version === 2 && members !== null && write(path.join(members, 'cgroup.kill'), '1');
+  }
+
+  /** What dies comes before the sandboxes that work: also dying takes the processor. */
+  hasten(): void {
+    const { weight, version } = this.#places;
+    if (weight === null) return;
+    const [file, most] = version === 2 ? ['cpu.weight', '10000'] : ['cpu.shares', '262144'];
+    write(path.join(weight, file), most);
   }
 
   /** Removes the emptied group; whether nothing of it is left. */

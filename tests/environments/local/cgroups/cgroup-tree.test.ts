@@ -13,11 +13,12 @@ test('a host with hierarchies of version 1 is used by them, the second version o
   const mounts = [
     `cgroup ${root}/pids cgroup rw,relatime,pids 0 0`,
     `cgroup ${root}/freezer cgroup rw,relatime,freezer 0 0`,
+    `cgroup ${root}/cpu cgroup rw,relatime,cpu,cpuacct 0 0`,
     `cgroup2 ${root}/unified cgroup2 rw,relatime 0 0`,
   ].join('\n');
   const tree = CgroupTree.detect('ours', mounts);
   assert.equal(tree?.version, 1);
-  for (const one of ['pids', 'freezer', 'unified'])
+  for (const one of ['pids', 'freezer', 'cpu', 'unified'])
     mkdirSync(path.join(root, one, 'ours/box'), { recursive: true });
   writeFileSync(path.join(root, 'pids/ours/box/cgroup.procs'), '12\n34\n');
   writeFileSync(path.join(root, 'freezer/ours/box/freezer.state'), 'THAWED\n');
@@ -27,8 +28,11 @@ test('a host with hierarchies of version 1 is used by them, the second version o
   assert.equal(readFileSync(path.join(root, 'freezer/ours/box/freezer.state'), 'utf8'), 'FROZEN');
   assert.equal(group.isFrozen, true);
   assert.equal(group.killAll(), false);
+  group.hasten();
+  assert.equal(readFileSync(path.join(root, 'cpu/ours/box/cpu.shares'), 'utf8'), '262144');
   rmSync(path.join(root, 'pids/ours/box/cgroup.procs'));
   rmSync(path.join(root, 'freezer/ours/box/freezer.state'));
+  rmSync(path.join(root, 'cpu/ours/box/cpu.shares'));
   assert.equal(group.remove(), true);
   tree.removeParent();
   assert.ok(!existsSync(path.join(root, 'unified/ours')));
@@ -47,6 +51,8 @@ test('a host with version 2 only is used by it, with sub-groups counted', () => 
   assert.equal(group.isFrozen, true);
   assert.equal(group.killAll(), true);
   assert.equal(readFileSync(path.join(root, 'ours/box/cgroup.kill'), 'utf8'), '1');
+  group.hasten();
+  assert.equal(readFileSync(path.join(root, 'ours/box/cpu.weight'), 'utf8'), '10000');
 });
 
 test('a host without cgroups has no tree', () => {
