@@ -22,6 +22,11 @@ const aborted = async (signal: AbortSignal): Promise<void> =>
 const named = ({ metadata }: WorkflowContext | GraderContext, key: string): string | undefined =>
   metadata?.[key] as string | undefined;
 const answer = [{ role: 'assistant', content: 'done' }];
+const turn = async (index: number): Promise<unknown> => ({
+  role: 'assistant',
+  content: `turn ${index}`,
+  ids: Array.from({ length: 1_000 }, (_, at) => index + at),
+});
 
 const workflows: Readonly<Record<string, Act>> = {
   list: () => answer,
@@ -68,9 +73,10 @@ const workflows: Readonly<Record<string, Act>> = {
     }, 0);
     return await new Promise(() => undefined);
   },
-  'eats-memory': () => {
+  // A conversation that is never over.
+  'eats-memory': async () => {
     const kept: unknown[] = [];
-    for (;;) kept.push(new Array(10_000).fill(Math.random()));
+    for (;;) kept.push(await turn(kept.length));
   },
   loops: forever,
   'loops-after': () => {
