@@ -26,6 +26,8 @@ export interface NativeBackendParts {
   readonly baseDir: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Of this process: some agents would follow them to another service. */
+  readonly variables?: Readonly<Record<string, string | undefined>>;
 }
 
 export class NativeBackend implements ExecutionBackend {
@@ -40,7 +42,7 @@ export class NativeBackend implements ExecutionBackend {
 
   /** CONFIG_INVALID lists every option that is wrong. */
   constructor(options: Readonly<Record<string, unknown>>, parts: NativeBackendParts) {
-    this.#options = compileNativeOptions(options);
+    this.#options = compileNativeOptions(options, parts.variables);
     this.#parts = parts;
     this.#folders = new RolloutFolders(path.join(parts.dataDir, 'trials'), trialName);
   }
@@ -48,14 +50,17 @@ export class NativeBackend implements ExecutionBackend {
   health(): Readonly<Record<string, unknown>> {
     const { agent, binding } = this.#options;
     const { maxConcurrent, maxQueueDepth } = this.#parts.limits;
+    const isTranslated = !['OpenAI Chat Completions', 'none'].includes(binding.protocol);
     return {
       status: 'ok',
       backend: 'native_harbor',
       agent: agent.name ?? agent.import_path,
       binding: binding.name,
       binding_protocol: binding.protocol,
-      protocol_capabilities: ['OpenAI Chat Completions'],
-      gateway_routing: null,
+      protocol_capabilities: isTranslated
+        ? ['OpenAI Chat Completions', 'OpenAI Responses', 'Anthropic Messages']
+        : ['OpenAI Chat Completions'],
+      gateway_routing: isTranslated ? 'header_token' : null,
       evaluation_supported: binding.evaluates,
       training_supported: binding.trains,
       max_concurrency: maxConcurrent,

@@ -17,7 +17,7 @@ import {
 import { trialConfigSchema } from '../../wire/harbor/trial-config.ts';
 import { unknownKeys } from '../../wire/harbor/unknown-keys.ts';
 import type { Binding } from './bindings/binding.ts';
-import { chooseBinding, ownedProblems } from './bindings/choose-binding.ts';
+import { chooseBinding, hostProblems, ownedProblems } from './bindings/choose-binding.ts';
 import { readPrewarmTasks, type PrewarmTask } from './prewarm-tasks.ts';
 
 export interface NativeOptions {
@@ -73,8 +73,11 @@ const shortForms = {
   environment_config: ['environment', 'environment_options'],
 } as const;
 
-/** Throws CONFIG_INVALID, which lists every problem. */
-export function compileNativeOptions(given: Readonly<Record<string, unknown>>): NativeOptions {
+/** Throws CONFIG_INVALID, which lists every problem. `hostVariables`: of this process. */
+export function compileNativeOptions(
+  given: Readonly<Record<string, unknown>>,
+  hostVariables: Readonly<Record<string, string | undefined>> = {},
+): NativeOptions {
   const parsed = schema.safeParse(given);
   if (!parsed.success)
     throw invalid(parsed.error.issues.map((issue) => `${fieldPath(issue.path)}: ${issue.message}`));
@@ -90,7 +93,11 @@ export function compileNativeOptions(given: Readonly<Record<string, unknown>>): 
   const { binding } = choice;
   if (binding === undefined) throw invalid([...problems, choice.problem]);
   const model = data.model ?? agent.model_name ?? (binding.wiring === 'none' ? null : defaultModel);
-  problems.push(...ownedProblems(binding, agent), ...poolProblems(agent));
+  problems.push(
+    ...ownedProblems(binding, agent),
+    ...hostProblems(binding, hostVariables),
+    ...poolProblems(agent),
+  );
   if (binding.wiring !== 'none') {
     const known = modelNameSchema.safeParse(model);
     if (!known.success) problems.push(`model: ${known.error.issues[0]?.message ?? ''}`);

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { claudeCli } from '../../../src/agents/claude-code/claude-cli.ts';
+import { codexCli } from '../../../src/agents/codex/codex-cli.ts';
 import { bindings, usableBindings } from '../../../src/backends/native/bindings/binding-table.ts';
+import { compileNativeOptions } from '../../../src/backends/native/native-options.ts';
 import {
   configOf,
   custom,
@@ -10,14 +13,16 @@ import {
   type Line,
 } from './contract-lines.ts';
 
+const modelVariables = ['OPENAI_API_BASE', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'];
+
 const wired = (options: Fields) => configOf(options).agent;
 
 lines('bindings', [
   [
-    'that can be used are custom-chat-completions, custom-installed-chat-completions, oracle and terminus-2',
+    'that can be used are claude-code, codex, custom-chat-completions, custom-installed-chat-completions, oracle and terminus-2',
     () => {
       assert.deepEqual(usableBindings, [
-        'custom-chat-completions',
+        ...['claude-code', 'codex', 'custom-chat-completions'],
         installed,
         'oracle',
         'terminus-2',
@@ -25,33 +30,85 @@ lines('bindings', [
     },
   ],
   [
-    'speak chat completions or nothing, and train wherever they call a model',
+    'train where they speak chat completions, and say why not elsewhere',
     () => {
-      for (const { protocol, trains, evaluates, note, needs } of bindings.filter(
-        (one) => one.needs === null,
-      )) {
-        assert.ok(protocol === 'OpenAI Chat Completions' || protocol === 'none');
-        assert.deepEqual([evaluates, trains, needs], [true, protocol !== 'none', null]);
+      for (const { protocol, trains, evaluates, note } of bindings) {
+        assert.deepEqual([evaluates, trains], [true, protocol === 'OpenAI Chat Completions']);
         assert.ok(trains || note !== null, 'why not');
       }
     },
   ],
   [
-    'of the gateway’s dialects are known, pinned and refused with what they need',
+    'of programs are pinned, and another version is refused',
     () => {
-      const found = bindings.filter(({ needs }) => needs !== null);
+      const found = bindings.filter(({ pinnedVersion }) => pinnedVersion !== null);
       assert.deepEqual(
         found.map(({ name, pinnedVersion }) => [name, pinnedVersion]),
         [
-          ['codex', '0.146.0'],
-          ['opencode', '1.18.9'],
-          ['claude-code', '2.1.220'],
+          ['codex', '0.171.0'],
+          ['opencode', '1.18.33'],
+          ['claude-code', '2.1.332'],
         ],
       );
-      for (const { name, protocol } of found)
-        refused({ agent: name }, new RegExp(`${name} needs the dialect ${protocol}`))();
+      for (const { name, pinnedVersion, needs } of found) {
+        if (needs !== null) refused({ agent: name }, new RegExp(`${name} needs ${needs}`))();
+        else {
+          const other = { agent: name, agent_options: { version: '0.1.0' } };
+          refused(other, new RegExp(`version: ${name} is proven with ${pinnedVersion} only`))();
+          const { kwargs } = wired({ agent: name, agent_options: { version: pinnedVersion } });
+          assert.deepEqual(kwargs, { version: pinnedVersion });
+        }
+      }
     },
   ],
+  [
+    'of programs are wired by the address and the key of the rollout alone',
+    () => {
+      for (const name of ['codex', 'claude-code'])
+        assert.deepEqual(wired({ agent: name }).env, {
+          OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
+          OPENAI_API_KEY: 'route-key-1234',
+        });
+    },
+  ],
+  [
+    'of Claude Code own 23 variables of other accounts, and three of the rollout',
+    () => {
+      const owned = bindings.find(({ name }) => name === 'claude-code')?.ownedEnv ?? [];
+      assert.equal(owned.length, 26);
+      assert.deepEqual(owned, claudeCli.ownedVariables.concat(modelVariables).sort());
+      for (const name of owned)
+        refused(
+          { agent_config: { name: 'claude-code', env: { [name]: 'x' } } },
+          new RegExp(`env\\.${name}: comes from the controller`),
+        )();
+    },
+  ],
+  [
+    'of Codex own the variables of its accounts',
+    () => {
+      const owned = bindings.find(({ name }) => name === 'codex')?.ownedEnv ?? [];
+      assert.deepEqual(owned, codexCli.ownedVariables.concat(modelVariables).sort());
+    },
+  ],
+  ...(
+    [
+      [{ CLAUDE_CODE_USE_BEDROCK: ' 1 ' }, /while CLAUDE_CODE_USE_BEDROCK of/],
+      [{ AWS_BEARER_TOKEN_BEDROCK: 'x' }, /while AWS_BEARER_TOKEN_BEDROCK of/],
+      [
+        { CLAUDE_CODE_USE_BEDROCK: '1', AWS_BEARER_TOKEN_BEDROCK: 'x' },
+        /while AWS_BEARER_TOKEN_BEDROCK and CLAUDE_CODE_USE_BEDROCK of/,
+      ],
+      [{ CLAUDE_CODE_USE_BEDROCK: '0', AWS_BEARER_TOKEN_BEDROCK: ' ' }, null],
+    ] as const
+  ).map(([variables, words]): Line => [
+    `claude-code is ${words === null ? 'let in' : 'refused'} on a machine with ${JSON.stringify(variables)}`,
+    () => {
+      const compile = (): unknown => compileNativeOptions({ agent: 'claude-code' }, variables);
+      if (words === null) compile();
+      else assert.throws(compile, { code: 'CONFIG_INVALID', message: words });
+    },
+  ]),
   [
     'terminus-2 is wired by its options',
     () => {
@@ -101,7 +158,7 @@ lines('bindings', [
     'an unknown agent is refused, with the names that there are, sorted',
     refused(
       { agent: 'aider' },
-      /"aider"; use one of custom-chat-completions, custom-installed-chat-completions, oracle, terminus-2$/,
+      /"aider"; use one of claude-code, codex, custom-chat-completions, custom-installed-chat-completions, oracle, terminus-2$/,
     ),
   ],
   [

@@ -24,6 +24,7 @@ const chatKwargs = {
   evaluates: true,
   trains: true,
   needs: null,
+  forbiddenHostVariables: {},
 } as const satisfies Partial<Binding>;
 
 /** Agents whose program speaks another dialect than chat completions. */
@@ -31,8 +32,10 @@ const ofTheGateway = {
   wiring: 'env',
   isCustom: false,
   callsFromSandbox: true,
-  ownedKwargs: [],
+  ownedKwargs: ['api_base'],
   defaults: {},
+  forbiddenHostVariables: {},
+  needs: null,
   evaluates: true,
   trains: false,
   note: 'its dialect is translated, and what the model sampled is not what the agent reads',
@@ -51,6 +54,7 @@ export const bindings: readonly Binding[] = [
     ...{ name: 'oracle', protocol: 'none', wiring: 'none', isCustom: false },
     ...{ callsFromSandbox: false, ownedKwargs: [], ownedEnv: [], defaults: {} },
     ...{ pinnedVersion: null, evaluates: true, trains: false, needs: null },
+    forbiddenHostVariables: {},
     note: 'the oracle calls no model: its rollouts train nothing',
   },
   {
@@ -68,27 +72,34 @@ export const bindings: readonly Binding[] = [
   },
   {
     ...ofTheGateway,
-    ...{ name: 'codex', protocol: 'OpenAI Responses', pinnedVersion: '0.146.0' },
+    ...{ name: 'codex', protocol: 'OpenAI Responses', pinnedVersion: '0.171.0' },
     ownedEnv: [
-      'CODEX_AUTH_JSON_PATH',
-      'CODEX_FORCE_AUTH_JSON',
-      'OPENAI_API_KEY',
-      'OPENAI_BASE_URL',
+      ...['CODEX_ACCESS_TOKEN', 'CODEX_API_KEY', 'CODEX_AUTH_JSON_PATH', 'CODEX_FORCE_AUTH_JSON'],
+      ...['CODEX_HOME', 'OPENAI_API_BASE', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'],
     ],
-    needs: 'the dialect OpenAI Responses of the gateway',
   },
   {
     ...ofTheGateway,
-    ...{ name: 'opencode', protocol: 'OpenAI Responses', pinnedVersion: '1.18.9' },
+    ...{ name: 'opencode', protocol: 'OpenAI Responses', pinnedVersion: '1.18.33' },
     ownedKwargs: ['opencode_config.provider.openai.options.baseURL'],
     ownedEnv: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'],
-    needs: 'the dialect OpenAI Responses of the gateway',
+    needs: 'its program, which is not brought into sandboxes yet',
   },
   {
     ...ofTheGateway,
-    ...{ name: 'claude-code', protocol: 'Anthropic Messages', pinnedVersion: '2.1.220' },
-    ownedEnv: ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'CLAUDE_FORCE_OAUTH'],
-    needs: 'the dialect Anthropic Messages of the gateway',
+    ...{ name: 'claude-code', protocol: 'Anthropic Messages', pinnedVersion: '2.1.332' },
+    ownedEnv: [
+      ...['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_BASE_URL'],
+      ...['ANTHROPIC_FOUNDRY_API_KEY', 'ANTHROPIC_FOUNDRY_BASE_URL', 'ANTHROPIC_FOUNDRY_RESOURCE'],
+      ...['ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION', 'ANTHROPIC_VERTEX_BASE_URL'],
+      ...['ANTHROPIC_VERTEX_PROJECT_ID', 'AWS_ACCESS_KEY_ID', 'AWS_BEARER_TOKEN_BEDROCK'],
+      ...['AWS_PROFILE', 'AWS_REGION', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'],
+      ...['CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_FOUNDRY'],
+      ...['CLAUDE_CODE_USE_VERTEX', 'CLAUDE_FORCE_OAUTH', 'CLOUD_ML_REGION'],
+      ...['GOOGLE_APPLICATION_CREDENTIALS', 'GOOGLE_CLOUD_PROJECT'],
+      ...['OPENAI_API_BASE', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'],
+    ],
+    forbiddenHostVariables: { CLAUDE_CODE_USE_BEDROCK: '1', AWS_BEARER_TOKEN_BEDROCK: null },
   },
 ];
 

@@ -20,6 +20,8 @@ export interface Binding {
   readonly ownedEnv: readonly string[];
   /** Options beneath those of the user. */
   readonly defaults: Readonly<Record<string, unknown>>;
+  /** Variables of this process with which the agent would be somebody else's, by name: the value that does so, null = any that is not blank. */
+  readonly forbiddenHostVariables: Readonly<Record<string, string | null>>;
   /** Version of the agent's program that the binding was proven with; null = any. Written to the option `version`. */
   readonly pinnedVersion: string | null;
   readonly evaluates: boolean;

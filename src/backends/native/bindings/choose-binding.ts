@@ -54,6 +54,20 @@ export function ownedProblems(binding: Binding, { kwargs, env }: AgentConfig): r
   ];
 }
 
+/** Variables of this process that mean another service than the rollout's; nobody must find that out by an invoice. */
+export function hostProblems(
+  { name, forbiddenHostVariables }: Binding,
+  variables: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  const active = Object.entries(forbiddenHostVariables).filter(([variable, value]) => {
+    const found = (variables[variable] ?? '').trim();
+    return value === null ? found !== '' : found === value;
+  });
+  if (active.length === 0) return [];
+  const names = active.map(([variable]) => variable).sort();
+  return [`agent: ${name} cannot be used while ${names.join(' and ')} of this process is set`];
+}
+
 /** Whatever is in the way of the path counts too: the slot could not be written then. Names compare without case and `_`. */
 function isSet(kwargs: Readonly<Record<string, unknown>>, path: string): boolean {
   const [first = '', ...rest] = path.split('.');
