@@ -36,6 +36,7 @@ import { endLeftBackend } from './serve/left-backend.ts';
 import { closeServer, listen } from './serve/listen.ts';
 import { makeBackend } from './serve/open-backend.ts';
 import { openStore } from './serve/open-store.ts';
+import { rulesOf } from './serve/route-rules.ts';
 import { schedulerOptions } from './serve/scheduler-options.ts';
 
 export interface RunningServer {
@@ -141,6 +142,8 @@ export async function startServer(
   const relay = new ModelGateway({
     ...{ clock, logger: log, policy, openEngine: ports.openEngine },
     baseUrl: () => `${dataUrl}/v1`,
+    rules: rulesOf(config),
+    maxCallsPerRollout: config.gateway.maxInFlight,
     onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
   });
   scope.defer(() => relay.close());

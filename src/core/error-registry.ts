@@ -122,6 +122,7 @@ export const errorRegistry = {
   STORE_UNSUPPORTED: row(501, 'input', false, 'NotImplementedError', 'This store cannot do what was asked of it.'),
   STORE_TOO_NEW: row(409, 'infrastructure', false, 'ValueError', 'The data folder was written by a newer version of Slipway.'),
   ROUTE_KEY_INVALID: row(401, 'input', false, 'AuthenticationError', 'A model call carries no key of a rollout that is running.'),
+  BUDGET_EXHAUSTED: row(403, 'agent', false, 'BudgetExceededError', 'A model call was refused: its rollout has used up its turns, requests or tokens.'),
   QUEUE_FULL: row(429, 'infrastructure', true, 'RateLimitError', 'All running and waiting places of the server are taken.'),
   ADMISSION_PAUSED: row(429, 'infrastructure', true, 'RateLimitError', 'The server takes no rollouts for now: too many in a row failed by the machine.'),
   QUEUE_TIMEOUT: row(504, 'infrastructure', true, 'TimeoutError', 'The rollout waited for a running place longer than its limit and did not start.'),

@@ -4,6 +4,7 @@
  */
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
+import type { RouteRules } from '../wire/rollout/route-rules.ts';
 
 export interface RouteRequest {
   readonly rolloutId: string;
@@ -11,6 +12,8 @@ export interface RouteRequest {
   readonly upstreamUrl: string;
   /** null = no authorisation header upstream. */
   readonly upstreamKey: string | null;
+  /** What its calls keep to besides what holds for all; absent = nothing. */
+  readonly rules?: RouteRules;
 }
 
 export interface RouteAbort {

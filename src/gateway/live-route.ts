@@ -3,6 +3,8 @@ import type { Clock } from '../core/clock.ts';
 import type { Engine, EngineOpener } from '../engines/engine.ts';
 import { parseEndpoint, type Endpoint } from '../engines/shared/endpoint.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
+import type { RouteRules, SamplingPins } from '../wire/rollout/route-rules.ts';
+import { CallBudget } from './call-budget.ts';
 import type { RouteRequest } from './gateway-control.ts';
 import { ResponseStore, type KeptTotal } from './response-store.ts';
 
@@ -23,6 +25,9 @@ export interface LiveRouteParts {
     options: Pick<Parameters<EngineOpener>[0], 'baseUrl' | 'apiKey'>,
   ) => Promise<Engine>;
   readonly keptResponses: KeptTotal;
+  readonly rules: RouteRules;
+  /** Calls at the same time, unless the rules allow fewer. */
+  readonly maxCalls: number;
 }
 
 /** One rollout's way to its upstream, and what its calls did so far. */
@@ -33,6 +38,9 @@ export class LiveRoute {
   readonly authorization: string | null;
   readonly calls = new Set<CallState>();
   readonly responses: ResponseStore;
+  readonly budget: CallBudget;
+  /** null = requests go as they come. */
+  readonly pins: SamplingPins | null;
   readonly #clock: Clock;
   readonly #openEngine: () => Promise<Engine>;
   /** Names of what calls left out, each told once. */
@@ -44,9 +52,12 @@ export class LiveRoute {
   #refusal: RouteActivity['refusal'] = null;
 
   /** MODEL_UNSPECIFIED for an empty address, CONFIG_INVALID for one that is none. */
-  constructor(request: RouteRequest, { clock, openEngine, keptResponses }: LiveRouteParts) {
+  constructor(request: RouteRequest, parts: LiveRouteParts) {
+    const { clock, openEngine, keptResponses, rules, maxCalls } = parts;
     this.rolloutId = request.rolloutId;
     this.#clock = clock;
+    this.budget = new CallBudget(rules.budgets, maxCalls);
+    this.pins = Object.keys(rules.pins).length === 0 ? null : rules.pins;
     this.responses = new ResponseStore(keptResponses);
     this.#openEngine = () =>
       openEngine({ baseUrl: request.upstreamUrl, apiKey: request.upstreamKey });
@@ -78,6 +89,7 @@ export class LiveRoute {
           : { since: waiting.startedAt, bytes: waiting.bytes, lastByteAt: waiting.lastByteAt },
       lastCallEndedAt: this.#lastCallEndedAt,
       refusal: this.#refusal,
+      spent: this.budget.spent,
     };
   }
 

@@ -16,8 +16,10 @@ import type { EngineOpener } from '../engines/engine.ts';
 import type { Logger } from '../core/logger.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
+import { joinedRules, noRules, type RouteRules } from '../wire/rollout/route-rules.ts';
 import { urlRefused, type UrlPolicy } from '../wire/url-policy.ts';
 import type { GatewayControl, RouteAbort, RouteRequest, UpstreamProbe } from './gateway-control.ts';
+import type { CallKind } from './call-budget.ts';
 import { countTokens } from './count-tokens.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { countTokensDialect } from './dialects/messages/count-tokens.ts';
@@ -46,6 +48,8 @@ export interface ModelGatewayOptions {
   readonly lookup?: LookupFunction;
   /** Calls of one rollout at the same time; more are answered 429. Default 64. */
   readonly maxCallsPerRollout?: number;
+  /** Of every rollout, beside its own. */
+  readonly rules?: RouteRules;
   /** Of a request. Default 64 MiB. */
   readonly bodyLimitBytes?: number;
   /** A translated answer that is silent for this long sends a sign of life. Default 12 s: some clients give up after 15. */
@@ -112,9 +116,10 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
   }
 
   async register(request: RouteRequest): Promise<ModelRoute> {
-    const { clock, openEngine } = this.#options;
+    const { clock, openEngine, rules = noRules } = this.#options;
     const route = new LiveRoute(request, {
-      clock,
+      ...{ clock, maxCalls: this.#maxCalls },
+      rules: joinedRules(rules, request.rules ?? noRules),
       keptResponses: this.#keptResponses,
       openEngine: (upstream) =>
         openEngine({
@@ -229,14 +234,19 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     }
     const parts = {
       ...{ route, request, response, clock: this.#options.clock },
+      share: route.budget.begin(kindOf(target)),
       bodyLimitBytes: this.#bodyLimitBytes,
+      onNotes: (notes: readonly string[]) => this.#note(route, notes),
       onRefusal: (status: number | null, message: string) =>
         this.#noteRefusal(route, status, message),
       onEnd: (ended: RelayedCall) => this.#ended(running, ended),
     };
     const running: RunningCall =
       target.kind === 'relay'
-        ? new RelayCall({ ...parts, ownKey: key, suffix: target.suffix })
+        ? new RelayCall({
+            ...{ ...parts, ownKey: key, suffix: target.suffix },
+            pins: target.suffix === '/models' ? null : route.pins,
+          })
         : new TranslatedCall({
             ...parts,
             dialect: target.kind === 'count-tokens' ? countTokensDialect : dialects[target.dialect],
@@ -246,7 +256,6 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
                     countTokens(prompt, { route, signal, upstream: this.#upstreams })
                 : null,
             keepAliveMs: this.#options.keepAliveMs ?? keepAliveMs,
-            onNotes: (notes) => this.#note(route, notes),
             onDefect: (error) => this.#defect(error),
           });
     this.#begun(route.rolloutId, running);
@@ -264,12 +273,14 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
       return bodyTooLarge(this.#bodyLimitBytes);
     if (call.target.kind === 'missing')
       return { status: 404, code: 'not_found', message: `${request.url ?? ''} is not offered` };
-    if (route.calls.size >= this.#maxCalls)
-      return {
-        ...{ status: 429, code: 'too_many_calls', headers: { 'retry-after': '1' } },
-        message: `${this.#maxCalls} calls of this rollout are under way`,
-      };
-    return null;
+    const now = this.#options.clock.now();
+    const refusal = route.budget.refusal(kindOf(call.target), { running: route.calls.size, now });
+    const { spent } = route.budget;
+    if (refusal !== null && spent?.refused === 1 && spent.at === now)
+      this.#options.logger.log('warn', 'a budget of the rollout is used up', {
+        ...{ rolloutId: route.rolloutId, limit: spent.limit, max: spent.max, used: spent.used },
+      });
+    return refusal;
   }
 
   /** What is left of the request is read and forgotten, up to the limit: an answer is lost where a connection closes on unread bytes. */
@@ -336,6 +347,13 @@ interface Refused {
 
 function dialectOf(target: GatewayTarget): Dialect | null {
   return target.kind === 'relay' ? null : dialects[target.dialect];
+}
+
+function kindOf(target: GatewayTarget): CallKind {
+  if (target.kind === 'count-tokens') return 'counting';
+  const isSampling =
+    target.kind === 'translate' || (target.kind === 'relay' && target.suffix !== '/models');
+  return isSampling ? 'sampling' : 'other';
 }
 
 const unauthorized = {

@@ -12,6 +12,7 @@ const ofOwnRefusals: Readonly<Record<string, Kind | undefined>> = {
   not_found: 'not-found',
   BODY_TOO_LARGE: 'too-large',
   too_many_calls: 'overloaded',
+  BUDGET_EXHAUSTED: 'limit',
 };
 
 const ofEngines: Readonly<Record<string, Kind | undefined>> = {

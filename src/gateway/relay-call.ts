@@ -5,6 +5,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../core/clock.ts';
+import { LinkedAbort } from '../core/linked-abort.ts';
+import type { SamplingPins } from '../wire/rollout/route-rules.ts';
+import type { CallShare } from './call-budget.ts';
+import { RequestProblem } from './dialects/dialect.ts';
 import {
   bodyTooLarge,
   codeOf,
@@ -14,8 +18,11 @@ import {
   type GatewayError,
 } from './gateway-error.ts';
 import type { CallState, LiveRoute } from './live-route.ts';
+import { pinnedBody } from './pinned-body.ts';
 import { answerHeaders, upstreamHeaders } from './relay-headers.ts';
 import { RequestBody } from './request-body.ts';
+import { SampledTokens } from './sampled-tokens.ts';
+import { BodyTooLarge, wholeBody } from './whole-body.ts';
 
 /** A refusal is read no further than this. */
 const refusalBytes = 64 * 1024;
@@ -35,11 +42,16 @@ export interface RelayCallParts {
   /** `/chat/completions`, `/models`. */
   readonly suffix: string;
   readonly ownKey: string;
+  /** Sampling parameters that take the place of the client's; null = its body is not looked at. */
+  readonly pins: SamplingPins | null;
+  readonly share: CallShare;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly clock: Clock;
   readonly bodyLimitBytes: number;
   readonly onRefusal: (status: number | null, message: string) => void;
+  /** What was changed of the request; for the log. */
+  readonly onNotes: (notes: readonly string[]) => void;
   readonly onEnd: (call: RelayedCall) => void;
 }
 
@@ -64,6 +76,8 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   #lastByteMs: number | null = null;
   /** null = the answer is passed through. */
   #refusal: Refusal | null = null;
+  /** null = nobody counts them. */
+  #sampled: SampledTokens | null = null;
   #endReason: Error | null = null;
   #isUpstreamDone = false;
   #isAgentDone = false;
@@ -77,7 +91,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     this.gone = promise;
     this.#isGone = () => resolve(undefined);
     this.#body =
-      parts.request.method === 'POST'
+      parts.request.method === 'POST' && parts.pins === null
         ? new RequestBody(parts.request, {
             limitBytes: parts.bodyLimitBytes,
             onTooLarge: () => this.#refuse(bodyTooLarge(parts.bodyLimitBytes)),
@@ -101,8 +115,29 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   }
 
   send(dispatcher: Dispatcher): void {
-    const { route, request, suffix, ownKey } = this.#parts;
+    const { route, pins } = this.#parts;
     route.begin(this);
+    if (pins === null) this.#dispatch(dispatcher, this.#body);
+    else void this.#sendPinned(dispatcher, pins);
+  }
+
+  async #sendPinned(dispatcher: Dispatcher, pins: SamplingPins): Promise<void> {
+    const { request, bodyLimitBytes: limitBytes, onNotes } = this.#parts;
+    using life = new LinkedAbort([]);
+    try {
+      const given = await wholeBody(request, { limitBytes, signal: life.signal });
+      const { bytes, replaced } = pinnedBody(given, pins);
+      onNotes(replaced.map((field) => `${field} is pinned for this rollout`));
+      if (this.#endReason === null && !this.#isOver) this.#dispatch(dispatcher, bytes);
+    } catch (error) {
+      if (error instanceof BodyTooLarge) this.#refuse(bodyTooLarge(limitBytes));
+      else if (error instanceof RequestProblem) this.#refuse(invalidRequest(error.message));
+      else this.#agentDone();
+    }
+  }
+
+  #dispatch(dispatcher: Dispatcher, body: RequestBody | Buffer | null): void {
+    const { route, request, suffix, ownKey } = this.#parts;
     dispatcher.dispatch(
       {
         origin: route.endpoint.origin,
@@ -111,8 +146,9 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
         headers: upstreamHeaders(request.rawHeaders, {
           ownKey,
           authorization: route.authorization,
+          isRewritten: Buffer.isBuffer(body),
         }),
-        body: this.#body,
+        body,
       },
       this,
     );
@@ -145,6 +181,11 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
       this.#refusal = { status, headers: kept, pieces: [] };
       return;
     }
+    this.#parts.share.answered();
+    if (route.budget.countsTokens)
+      this.#sampled = new SampledTokens({
+        isStream: String(headers['content-type']).includes('event-stream'),
+      });
     response.writeHead(status, kept);
     // Bytes that came with the headers go out with them; where there are none the agent hears of the status now.
     process.nextTick(() => {
@@ -157,6 +198,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     this.#firstByteMs ??= nowMs - this.#startedMs;
     this.#lastByteMs = nowMs;
     this.#bytes += chunk.length;
+    this.#sampled?.push(chunk);
     if (this.#endReason !== null) return;
     if (this.#refusal === null) {
       if (!this.#parts.response.write(chunk)) controller.pause();
@@ -245,7 +287,8 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   #settle(): void {
     if (this.#isOver || !this.#isUpstreamDone || !this.#isAgentDone) return;
     this.#isOver = true;
-    const { route, response, clock, onEnd } = this.#parts;
+    const { route, response, share, clock, onEnd } = this.#parts;
+    share.ended(this.#sampled?.count ?? 0);
     route.end(this);
     this.#isGone();
     onEnd({
@@ -256,6 +299,10 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
       answerBytes: this.#bytes,
     });
   }
+}
+
+function invalidRequest(message: string): GatewayError {
+  return { status: 400, code: 'invalid_request', message };
 }
 
 function unreachable(code: string): GatewayError {

@@ -36,7 +36,12 @@ const notDown = new Set([
 /** Names and values in turn, as `IncomingMessage.rawHeaders` has them. */
 export function upstreamHeaders(
   raw: readonly string[],
-  options: { readonly ownKey: string; readonly authorization: string | null },
+  options: {
+    readonly ownKey: string;
+    readonly authorization: string | null;
+    /** The body is another than the client's: its length is. */
+    readonly isRewritten: boolean;
+  },
 ): string[] {
   const dropped = connectionTokens(raw);
   const headers: string[] = [];
@@ -44,6 +49,7 @@ export function upstreamHeaders(
     const name = raw[index] ?? '';
     const value = raw[index + 1] ?? '';
     const lower = name.toLowerCase();
+    if (options.isRewritten && lower === 'content-length') continue;
     if (notUpstream.has(lower) || dropped?.has(lower) === true) continue;
     if (value.includes(options.ownKey)) continue;
     headers.push(name, value);

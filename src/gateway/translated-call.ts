@@ -10,6 +10,7 @@ import type { Clock } from '../core/clock.ts';
 import { isRolloutError } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
 import type { ModelCall } from '../engines/model-call.ts';
+import type { CallShare } from './call-budget.ts';
 import type { CountedPrompt } from './count-tokens.ts';
 import {
   RequestProblem,
@@ -25,6 +26,7 @@ import type { AnswerEvent } from './items/answer.ts';
 import { chatRequest } from './items/chat-request.ts';
 import { ToolNames } from './items/tool-names.ts';
 import type { CallState, LiveRoute } from './live-route.ts';
+import { pinnedFields, pinnedRequest } from './pinned-request.ts';
 import { callProblem, ownProblem } from './problems.ts';
 import type { RelayedCall } from './relay-call.ts';
 import { BodyTooLarge, jsonBody } from './whole-body.ts';
@@ -39,6 +41,7 @@ interface Writing {
 export interface TranslatedCallParts {
   readonly route: LiveRoute;
   readonly dialect: Dialect;
+  readonly share: CallShare;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly clock: Clock;
@@ -65,6 +68,8 @@ export class TranslatedCall implements CallState {
   readonly #isGone: () => void;
   readonly #link = new LinkedAbort([]);
   #bytes = 0;
+  /** As the upstream says; until then, and where it does not, one for each piece. */
+  #sampledTokens = 0;
   #firstPartMs: number | null = null;
   #lastPartMs: number | null = null;
 
@@ -132,12 +137,12 @@ export class TranslatedCall implements CallState {
 
   /** False = it failed after it had begun, and the client has been told. */
   async #answer(): Promise<boolean> {
-    const { route, dialect, request, count, bodyLimitBytes, onNotes } = this.#parts;
+    const { route, dialect, request, share, count, bodyLimitBytes, onNotes } = this.#parts;
     const { signal } = this.#link;
     const given = await jsonBody(request, { limitBytes: bodyLimitBytes, signal });
     const isResponses = dialect.name === 'responses';
     const resolved = isResponses ? route.responses.resolved(given) : given;
-    const { conversation, extra, notes } = dialect.read(resolved);
+    const { conversation, extra, notes } = dialect.read(this.#pinned(resolved));
     onNotes(notes);
     const tools = new ToolNames(conversation.tools);
     const asked = chatRequest(conversation, tools);
@@ -164,8 +169,13 @@ export class TranslatedCall implements CallState {
         isStreaming: conversation.isStreaming,
         wantsTokens: false,
         ...asked,
+        extraBody: { ...asked.extraBody, ...pinnedFields(route.pins ?? {}) },
       },
       signal,
+    );
+    opening.then(
+      () => share.answered(),
+      () => undefined,
     );
     const { maxTokens = null } = conversation.sampling;
     const items = new AnswerItems(tools, { maxTokens });
@@ -177,6 +187,14 @@ export class TranslatedCall implements CallState {
     if (isResponses) route.responses.keep(whole, { given, resolved });
     if (!conversation.isStreaming) this.#send({ status: 200, body: whole, headers: {} });
     return true;
+  }
+
+  #pinned(body: JsonObject): JsonObject {
+    const { route, dialect, onNotes } = this.#parts;
+    if (route.pins === null) return body;
+    const pinned = pinnedRequest(body, route.pins, dialect.pinFields);
+    onNotes(pinned.replaced.map((field) => `${field} is pinned for this rollout`));
+    return pinned.body;
   }
 
   async #whole(call: ModelCall, { items, writer }: Writing): Promise<JsonObject> {
@@ -240,7 +258,12 @@ export class TranslatedCall implements CallState {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#firstPartMs ??= nowMs - this.#startedMs;
     this.#lastPartMs = nowMs;
-    for (const event of events) if (event.type === 'item-delta') this.#bytes += event.delta.length;
+    for (const event of events)
+      if (event.type === 'item-delta') {
+        this.#bytes += event.delta.length;
+        this.#sampledTokens += 1;
+      } else if (event.type === 'end' && event.answer.usage !== null)
+        this.#sampledTokens = event.answer.usage.outputTokens;
     return events;
   }
 
@@ -260,9 +283,10 @@ export class TranslatedCall implements CallState {
   }
 
   async #settle(): Promise<void> {
-    const { route, response, clock, onEnd } = this.#parts;
+    const { route, response, share, clock, onEnd } = this.#parts;
     if (!response.closed) await once(response, 'close').catch(() => undefined);
     this.#link[Symbol.dispose]();
+    share.ended(this.#sampledTokens);
     route.end(this);
     this.#isGone();
     onEnd({

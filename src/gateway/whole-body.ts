@@ -10,15 +10,10 @@ export async function jsonBody(
   request: IncomingMessage,
   { limitBytes, signal }: { readonly limitBytes: number; readonly signal: AbortSignal },
 ): Promise<Readonly<Record<string, unknown>>> {
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity')
-    throw new RequestProblem(`a body in the encoding ${encoding} is not read`, {
-      field: 'content-encoding',
-    });
-  const text = await wholeText(request, limitBytes, signal);
+  const bytes = await wholeBody(request, { limitBytes, signal });
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = JSON.parse(bytes.toString('utf8'));
   } catch {
     throw new RequestProblem('the body is not JSON');
   }
@@ -27,11 +22,16 @@ export async function jsonBody(
   return body as Readonly<Record<string, unknown>>;
 }
 
-async function wholeText(
+/** Rejects as `jsonBody` does, whatever it holds. */
+export async function wholeBody(
   request: IncomingMessage,
-  limitBytes: number,
-  signal: AbortSignal,
-): Promise<string> {
+  { limitBytes, signal }: { readonly limitBytes: number; readonly signal: AbortSignal },
+): Promise<Buffer> {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new RequestProblem(`a body in the encoding ${encoding} is not read`, {
+      field: 'content-encoding',
+    });
   const { promise, resolve, reject } = Promise.withResolvers<undefined>();
   const pieces: Buffer[] = [];
   let size = 0;
@@ -54,7 +54,7 @@ async function wholeText(
   request.on('close', () => reject(new Error('the client left')));
   try {
     await promise;
-    return Buffer.concat(pieces).toString('utf8');
+    return Buffer.concat(pieces);
   } catch (error) {
     refuse();
     throw error;

@@ -4,6 +4,7 @@ import { errorRegistry, type ErrorCode } from '../core/error-registry.ts';
 import { RolloutError, type Phase } from '../core/errors.ts';
 import type { ErrorCategory } from '../wire/rollout/callback-payloads.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
+import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 
 /** What a controller is told of a defect: its receivers know this text. */
 const defectMessage = 'Internal server error';
@@ -12,6 +13,18 @@ export function outcomeOf(result: ExecutionResult): RolloutOutcome {
   const { status, sample, errMessage, errCategory, outcome } = result;
   const isGraded = status === 'success' && sample !== null && !sample.isRemoved;
   return { ...outcome, status, reward: isGraded ? sample.reward : null, errMessage, errCategory };
+}
+
+/** An agent that was refused its model may end in any way; its diagnostics say what it ran into. */
+export function withSpentBudget(
+  result: ExecutionResult,
+  spent: RouteActivity['spent'],
+): ExecutionResult {
+  if (spent === null) return result;
+  const { limit, max, used, refused } = spent;
+  const code: ErrorCode = 'BUDGET_EXHAUSTED';
+  const model_budget = { code, limit, max, used, refused };
+  return { ...result, diagnostics: { ...result.diagnostics, model_budget } };
 }
 
 /** The end of a rollout that its backend did not bring about. */

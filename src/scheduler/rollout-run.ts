@@ -11,6 +11,7 @@ import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import type { RolloutProgress } from '../wire/rollout/progress.ts';
 import { rolloutRequestSchema, type RolloutRequest } from '../wire/rollout/rollout-request.ts';
 import { isTerminal } from '../wire/rollout/rollout-state.ts';
+import { routeRulesOf } from '../wire/rollout/route-rules.ts';
 import { archiveRollout, rolloutFacts, secretsOf } from './archiving.ts';
 import {
   completionDelivery,
@@ -20,7 +21,7 @@ import {
   type Addressee,
 } from './deliveries.ts';
 import type { LiveRollout } from './live-rollout.ts';
-import { failedOutcome, failureOf, outcomeOf } from './outcomes.ts';
+import { failedOutcome, failureOf, outcomeOf, withSpentBudget } from './outcomes.ts';
 import { backendName, type SchedulerCore } from './scheduler-core.ts';
 
 export class RolloutRun {
@@ -101,7 +102,7 @@ export class RolloutRun {
     execution.result.catch(() => undefined);
     const result = await Promise.race([execution.result, rollout.claimed()]);
     if (result === undefined || !rollout.claim('backend')) return;
-    await this.#end(result, this.#request);
+    await this.#end(this.#told(result), this.#request);
     await this.#clear(result.files);
   }
 
@@ -135,6 +136,7 @@ export class RolloutRun {
       rolloutId: this.#rollout.id,
       upstreamUrl: request.chat_completions_url,
       upstreamKey: upstreamKey === '' ? null : upstreamKey,
+      rules: routeRulesOf(request.metadata),
     });
     this.#secrets = [...this.#secrets, route.apiKey];
     this.#mask([route.apiKey]);
@@ -153,7 +155,8 @@ export class RolloutRun {
     return {
       agentBegins: () => ledger.agentBegins(rollout),
       progress: (progress) => this.#noteProgress(progress),
-      workflowCompleted: async (result) => {
+      workflowCompleted: async (completed) => {
+        const result = this.#told(completed);
         this.#workflow = result;
         const isFixed = await ledger.advance(rollout, () =>
           rollout.endedBy === null
@@ -168,6 +171,12 @@ export class RolloutRun {
         if (!isFixed) throw new TypeError('the rollout is being ended');
       },
     };
+  }
+
+  /** While its route lives: with the budget that its agent ran into. */
+  #told(result: ExecutionResult): ExecutionResult {
+    const { gateway } = this.#core.parts;
+    return withSpentBudget(result, gateway.activity(this.#rollout.id)?.spent ?? null);
   }
 
   async #end(result: ExecutionResult, request: RolloutRequest): Promise<void> {

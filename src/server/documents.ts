@@ -68,7 +68,7 @@ function outcomeOf(outcome: RolloutOutcome): NonNullable<RolloutDocument['outcom
 }
 
 function callsOf(calls: RouteActivity): NonNullable<RolloutDocument['calls']> {
-  const { waiting, refusal } = calls;
+  const { waiting, refusal, spent } = calls;
   return {
     running: calls.callsRunning,
     done: calls.callsDone,
@@ -90,6 +90,7 @@ function callsOf(calls: RouteActivity): NonNullable<RolloutDocument['calls']> {
             at: text(refusal.at),
             count: refusal.count,
           },
+    spent: spent === null ? null : { ...spent, at: text(spent.at) },
   };
 }
 

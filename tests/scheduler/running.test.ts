@@ -71,6 +71,7 @@ describe('a rollout that runs', () => {
     assert.deepEqual(request.route, { baseUrl: 'http://gateway/v1', apiKey: 'route-r1' });
     assert.deepEqual(bench.gateway.routes.get('r1'), {
       ...{ rolloutId: 'r1', upstreamUrl: 'http://controller/chat', upstreamKey: 'model-key' },
+      rules: { pins: {}, budgets: {} },
     });
     assert.deepEqual(request.secrets, ['controller-key', 'model-key', 'route-r1']);
   });
@@ -243,6 +244,37 @@ describe('a rollout that runs', () => {
     assert.equal(outcome?.cause, 'REQUEST_INVALID');
     assert.equal(outcome.errCategory, 'validation_error');
     assert.equal(outcome.errMessage, 'that address is not allowed');
+  });
+
+  it('has the pins and budgets of its metadata, and does not run without them', async () => {
+    const bench = await SchedulerBench.started();
+    const rules = (given: object) => ({ metadata: { slipway_gateway: given } });
+    await bench.submit('r1', rules({ max_turns: 3, sampling: { temperature: 1 } }));
+    await bench.execution('r1');
+    assert.deepEqual(bench.gateway.routes.get('r1')?.rules, {
+      ...{ pins: { temperature: 1 }, budgets: { max_turns: 3 } },
+    });
+    await bench.submit('r2', rules({ max_turnz: 3 }));
+    await bench.reaches('r2', 'failure');
+    const { outcome } = (await bench.store.rollout('r2'))!;
+    assert.equal(outcome?.cause, 'CONFIG_INVALID');
+    assert.equal(outcome.errCategory, 'validation_error');
+    assert.match(outcome.errMessage ?? '', /max_turnz/);
+  });
+
+  it('says in all its diagnostics which budget its agent ran into', async () => {
+    const bench = await SchedulerBench.started();
+    const at = new Date();
+    bench.gateway.spent = { limit: 'max_turns', max: 3, used: 3, refused: 2, at };
+    await bench.submit('r1');
+    const execution = await bench.execution('r1');
+    await execution.hooks.workflowCompleted(success(null));
+    execution.succeed(0.5);
+    await bench.empty();
+    const budget = { code: 'BUDGET_EXHAUSTED', limit: 'max_turns', max: 3, used: 3, refused: 2 };
+    for (const { body } of bench.callbacks.bodies('r1'))
+      assert.deepEqual(body['extra_fields'], { phase: 'done', model_budget: budget });
+    assert.equal(bench.callbacks.bodies('r1').length, 2);
   });
 
   it('shows no reward where the wire has none', async () => {

@@ -14,7 +14,8 @@ import { canonicalJson } from '../../src/core/canonical-json.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import type { Logger } from '../../src/core/logger.ts';
-import type { GatewayControl } from '../../src/gateway/gateway-control.ts';
+import type { GatewayControl, RouteRequest } from '../../src/gateway/gateway-control.ts';
+import type { RouteActivity } from '../../src/wire/rollout/route-activity.ts';
 import { RolloutScheduler } from '../../src/scheduler/rollout-scheduler.ts';
 import type { SubmitAnswer } from '../../src/scheduler/rollout-service.ts';
 import type {
@@ -134,10 +135,7 @@ export class HandBackend implements ExecutionBackend {
 }
 
 class HandGateway implements GatewayControl {
-  readonly routes = new Map<
-    string,
-    { readonly upstreamUrl: string; readonly upstreamKey: string | null }
-  >();
+  readonly routes = new Map<string, RouteRequest>();
   readonly calls: string[] = [];
 
   register(
@@ -158,8 +156,15 @@ class HandGateway implements GatewayControl {
     return Promise.resolve({ callsEnded: this.routes.delete(rolloutId) ? 2 : 0 });
   }
 
-  activity(): null {
-    return null;
+  /** The budget that every rollout has run into. */
+  spent: RouteActivity['spent'] = null;
+
+  activity(rolloutId: string): RouteActivity | null {
+    if (!this.routes.has(rolloutId) || this.spent === null) return null;
+    return {
+      ...{ callsRunning: 0, callsDone: 0, waiting: null, lastCallEndedAt: null },
+      ...{ refusal: null, spent: this.spent },
+    };
   }
 }
 

@@ -75,6 +75,7 @@ describe('the API', () => {
         ...{ callsRunning: 1, callsDone: 2, lastCallEndedAt: since },
         waiting: { since, bytes: 0, lastByteAt: null },
         refusal: { status: 429, message: 'slow down', at: since, count: 3 },
+        spent: { limit: 'max_turns', max: 4, used: 4, refused: 2, at: since },
       },
     });
     const got = await serving.ask({ url: '/api/v1/rollouts/r1' });
@@ -87,6 +88,7 @@ describe('the API', () => {
         ...{ running: 1, done: 2, last_call_ended_at: at },
         waiting: { since: at, bytes: 0, last_byte_at: null },
         refusal: { status: 429, message: 'slow down', at, count: 3 },
+        spent: { limit: 'max_turns', max: 4, used: 4, refused: 2, at },
       },
       ...{ is_tombstone: false, callbacks: [], receipts: [] },
     });

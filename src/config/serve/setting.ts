@@ -1,6 +1,7 @@
 /** Kinds of settings: how a value is read from a document, from the text of a flag or variable, and how it is described. */
 
 import { delimiter, resolve } from 'node:path';
+import { samplingPinsSchema, type SamplingPins } from '../../wire/rollout/route-rules.ts';
 import { readCodeReference } from '../../wire/runner/code-reference.ts';
 
 export type Read<T> = { readonly value: T } | { readonly problem: string };
@@ -195,6 +196,21 @@ export const table: Kind<Readonly<Record<string, unknown>>> = simple(
       : refuse('a table');
   },
 );
+
+/** Sampling parameters of chat completions, with the values that hold. */
+export const samplingPins: Kind<SamplingPins> = {
+  ...table,
+  expects: 'a table of sampling parameters',
+  read(value, isText) {
+    const found = table.read(value, isText);
+    if ('problem' in found) return found;
+    const read = samplingPinsSchema.safeParse(found.value);
+    if (read.success) return { value: read.data as SamplingPins };
+    const [issue] = read.error.issues;
+    const at = issue?.path.join('.') ?? '';
+    return { problem: `${at === '' ? '' : `${at}: `}${issue?.message ?? 'not what it may be'}` };
+  },
+};
 
 /** A table, or an object of Python by its reference. */
 export const tableOrObject: Kind<Readonly<Record<string, unknown>> | string> = {

@@ -12,6 +12,7 @@ import {
   preparation,
   program,
   requirements,
+  samplingPins,
   searchPath,
   seconds,
   secretPlace,
@@ -47,6 +48,7 @@ const keyPlaces = listOf(secretPlace as Kind<string>);
 const port = whole(0, 65_535);
 const anyCount = whole(1);
 const optionalWhole = whole(16) as Kind<number | null>;
+const optionalCount = whole(1) as Kind<number | null>;
 const optionalNumber = number(0.001) as Kind<number | null>;
 const optionalWord = word as Kind<string | null>;
 const optionalTable = table as Kind<Readonly<Record<string, unknown>> | null>;
@@ -135,6 +137,13 @@ export const settings = {
     key: setting(secretPlace, null, 'where the key of that engine is'),
     kvHigh: setting(number(0, 1), 0.9, 'share of the KV cache in use at which fewer rollouts run'),
     kvLow: setting(number(0, 1), 0.8, 'share below which more may run again'),
+  },
+  gateway: {
+    sampling: setting(samplingPins, {}, 'parameters that take the place of what agents ask for, in every call of every rollout'),
+    maxTurns: setting(optionalCount, null, 'calls of a rollout that its model answers'),
+    maxRequests: setting(optionalCount, null, 'calls of a rollout, whatever becomes of them'),
+    maxSampledTokens: setting(optionalCount, null, 'tokens of all answers of a rollout together'),
+    maxInFlight: setting(anyCount, 64, 'calls of a rollout at the same time'),
   },
   callbacks: {
     allow: setting(listed, [], 'origins or URL prefixes that callbacks and model calls may go to; empty = any'),

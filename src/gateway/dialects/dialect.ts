@@ -1,4 +1,5 @@
 /** Port: a wire dialect at the gateway's edge. It knows neither HTTP nor the upstream: requests are read into a conversation, answers are written from items. */
+import type { SamplingPins } from '../../wire/rollout/route-rules.ts';
 import type { Conversation } from '../items/conversation.ts';
 import type { Answer, AnswerEvent } from '../items/answer.ts';
 
@@ -68,8 +69,18 @@ export interface ReadRequest<Extra> {
   readonly notes: readonly string[];
 }
 
+/** Where the dialect has what a rollout may pin; what it has no field for is pinned in the chat request alone. */
+export type PinFields = {
+  readonly [Pin in keyof SamplingPins]?: {
+    readonly path: readonly string[];
+    /** One text is a list of one. */
+    readonly isList?: boolean;
+  };
+};
+
 export interface Dialect<Extra = unknown> {
   readonly name: 'responses' | 'messages';
+  readonly pinFields: PinFields;
   /** Throws `RequestProblem` for what cannot be understood, and for fields that would change the meaning and cannot be honoured: by name. */
   read(body: unknown): ReadRequest<Extra>;
   writer(head: AnswerHead, extra: Extra): AnswerWriter;

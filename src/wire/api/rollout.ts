@@ -43,6 +43,16 @@ export const callsDocument = z.object({
       count: z.int(),
     })
     .nullable(),
+  /** The budget that is used up, once a call was refused for it. */
+  spent: z
+    .object({
+      limit: z.enum(['max_requests', 'max_turns', 'max_sampled_tokens']),
+      max: z.int(),
+      used: z.int(),
+      refused: z.int(),
+      at: instant,
+    })
+    .nullable(),
 });
 
 export const rolloutDocument = z.object({

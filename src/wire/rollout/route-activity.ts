@@ -19,4 +19,14 @@ export interface RouteActivity {
     /** In a row. */
     readonly count: number;
   } | null;
+  /** The budget that is used up, once a call was refused for it. */
+  readonly spent: {
+    readonly limit: 'max_requests' | 'max_turns' | 'max_sampled_tokens';
+    readonly max: number;
+    /** More than `max` where calls under way had to be finished. */
+    readonly used: number;
+    readonly refused: number;
+    /** The first of them. */
+    readonly at: Date;
+  } | null;
 }

@@ -56,6 +56,8 @@ function valuesOf({ path, setting: { kind } }: SettingRow): readonly [string, st
     return [choices[0]!, choices.at(-1)!, choices[0]!];
   }
   if (kind.expects === 'true or false') return ['true', 'false', 'true'];
+  if (kind.expects === 'a table of sampling parameters')
+    return ['{"seed":1}', '{"seed":2}', '{"seed":3}'];
   if (kind.expects.startsWith('a table of'))
     return ['{"a":"env:A"}', '{"b":"env:B"}', '{"c":"file:c"}'];
   if (kind.expects === 'a table' || kind.expects.startsWith('a table, or'))

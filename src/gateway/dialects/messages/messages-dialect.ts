@@ -6,6 +6,14 @@ import { MessageWriter } from './write-answer.ts';
 
 export const messagesDialect: Dialect<MessagesExtra> = {
   name: 'messages',
+  pinFields: {
+    temperature: { path: ['temperature'] },
+    top_p: { path: ['top_p'] },
+    top_k: { path: ['top_k'] },
+    max_tokens: { path: ['max_tokens'] },
+    stop: { path: ['stop_sequences'], isList: true },
+    reasoning_effort: { path: ['output_config', 'effort'] },
+  },
   read: (body) => readRequest(body),
   writer: (head, extra) => new MessageWriter(head, extra),
   problem: problemAnswer,

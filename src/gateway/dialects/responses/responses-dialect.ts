@@ -7,6 +7,18 @@ import { ResponsesWriter } from './write-answer.ts';
 
 export const responsesDialect: Dialect<ResponsesExtra> = {
   name: 'responses',
+  pinFields: {
+    temperature: { path: ['temperature'] },
+    top_p: { path: ['top_p'] },
+    top_k: { path: ['top_k'] },
+    min_p: { path: ['min_p'] },
+    max_tokens: { path: ['max_output_tokens'] },
+    seed: { path: ['seed'] },
+    stop: { path: ['stop'] },
+    frequency_penalty: { path: ['frequency_penalty'] },
+    presence_penalty: { path: ['presence_penalty'] },
+    reasoning_effort: { path: ['reasoning', 'effort'] },
+  },
   read: readRequest,
   writer: (head, extra) => new ResponsesWriter(head, extra),
   problem: problemAnswer,
