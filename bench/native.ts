@@ -27,7 +27,8 @@ const newPath = (): string => path.join(dir, `bench-${(folders += 1)}`);
 
 async function measure(agent: Batch['agent'], concurrency: number, modelUrl: string) {
   const taskDir = path.join(root, 'tasks/file-answer');
-  const count = Math.max(24, Math.ceil(1.5 * concurrency));
+  // Several waves: what a process does only once is no part of a rate.
+  const count = Math.max(64, 2 * concurrency);
   const batch: Batch = { agent, count, concurrency, taskDir, modelUrl };
   const seconds = await interleaved(rounds, {
     run: () => runSeconds(batch, newPath()),
