@@ -35,7 +35,16 @@ export function problemAnswer(problem: DialectProblem, requestId: string): Probl
   };
 }
 
-/** As it stands in an answer of its own and in the last event of a stream. */
+/**
+ * As the last event of a stream. There is no status in a stream: Claude Code tries again what is called overloaded, and ends its run at any other failure when
+ * it may not ask for whole answers.
+ */
+export function streamedErrorOf(problem: DialectProblem): ReturnType<typeof errorOf> {
+  const error = errorOf(problem);
+  return verdictOn(problem).isFinal ? error : { ...error, type: 'overloaded_error' };
+}
+
+/** As it stands in an answer of its own. */
 export function errorOf(problem: DialectProblem): {
   readonly type: string;
   readonly message: string;

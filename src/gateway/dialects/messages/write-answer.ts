@@ -6,7 +6,7 @@
 import { recordOf } from '../../../engines/shared/json.ts';
 import type { Answer, AnswerEvent, AnswerItem, AnswerUsage } from '../../items/answer.ts';
 import type { AnswerHead, AnswerWriter, DialectProblem, SentEvent } from '../dialect.ts';
-import { errorOf } from './problem.ts';
+import { streamedErrorOf } from './problem.ts';
 import type { MessagesExtra } from './read-request.ts';
 import { signatureOf } from './thinking-signature.ts';
 
@@ -53,7 +53,7 @@ export class MessageWriter implements AnswerWriter {
     return [
       ...begun,
       ...(open === null ? [] : [sent('content_block_stop', { index: open.index })]),
-      sent('error', { error: errorOf(problem), request_id: this.#head.requestId }),
+      sent('error', { error: streamedErrorOf(problem), request_id: this.#head.requestId }),
     ];
   }
 
