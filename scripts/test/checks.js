@@ -1,4 +1,4 @@
-/** Checks of the sources that count as one test each. */
+/** Checks of the sources that count as one test each, those that take long first. */
 import { run } from '../setup/programs.js';
 import { repositoryDir } from '../setup/repository.js';
 import { resultLine } from './tally.js';
@@ -6,8 +6,8 @@ import { resultLine } from './tally.js';
 const checkMs = 5 * 60_000;
 
 export const checks = [
-  { name: 'format', program: 'prettier', argv: ['--check', '.'] },
   { name: 'lint', program: 'eslint', argv: ['.', '--max-warnings', '0'] },
+  { name: 'format', program: 'prettier', argv: ['--check', '.'] },
   { name: 'types', program: 'tsc', argv: ['--noEmit'] },
   { name: 'script-types', program: 'tsc', argv: ['-p', 'scripts'] },
 ];

@@ -1,6 +1,9 @@
-/** All checks and tests, one after the other, with one tally at the end. Runs on Slipway's Node. */
+/** All checks and tests, with one tally at the end. Runs on Slipway's Node. */
+import { availableParallelism } from 'node:os';
 import { checks, runCheck } from './checks.js';
-import { runTestFiles } from './run-test-files.js';
+import { inLanes } from './lanes.js';
+import { Reporter } from './reporter.js';
+import { runTestFile } from './run-test-file.js';
 import { selectTestFiles } from './select-test-files.js';
 import { addTally, emptyTally } from './tally.js';
 
@@ -8,16 +11,30 @@ const argv = process.argv.slice(2);
 const isVerbose = argv.includes('--verbose');
 const patterns = argv.filter((argument) => !argument.startsWith('--'));
 const isStrict = /^(1|true)$/.test(process.env['CI'] ?? '');
+const nothing = { alone: [], engine: [], paired: [], plain: [] };
 
 async function main() {
   const startedAt = Date.now();
   let tally = emptyTally;
-  const named = checks.filter((check) => patterns.length === 0 || patterns.includes(check.name));
-  for (const each of await Promise.all(named.map(runCheck))) tally = addTally(tally, each);
-
+  const checking = checks
+    .filter((check) => patterns.length === 0 || patterns.includes(check.name))
+    .map((check) => async () => {
+      const ofCheck = await runCheck(check);
+      tally = addTally(tally, ofCheck);
+    });
   const others = patterns.filter((pattern) => !checks.some((check) => check.name === pattern));
-  const groups = patterns.length > 0 && others.length === 0 ? [] : selectTestFiles(others);
-  for (const group of groups) tally = addTally(tally, await runTestFiles(group, { isVerbose }));
+  const plan = patterns.length > 0 && others.length === 0 ? nothing : selectTestFiles(others);
+  const reporter = new Reporter({ isVerbose, print: (line) => console.log(line) });
+  const testing = (/** @type {readonly string[]} */ files) =>
+    files.map((file) => () => runTestFile(file, reporter));
+
+  const besides = async () => {
+    await inLanes([...checking, ...testing(plan.plain)], availableParallelism());
+    await inLanes(testing(plan.paired), 2);
+  };
+  await Promise.all([inLanes(testing(plan.engine), 1), besides()]);
+  await inLanes(testing(plan.alone), 1);
+  tally = addTally(tally, reporter.finish());
 
   console.log(`\n${Math.round((Date.now() - startedAt) / 1000)} s in all`);
   if (tally.passed + tally.failed + tally.skipped === 0) {

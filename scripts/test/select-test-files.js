@@ -1,24 +1,28 @@
 /** Which test files run, and which of them side by side. */
 import { globSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { matchesGlob } from 'node:path';
 import { repositoryDir } from '../setup/repository.js';
 
-/** Folders whose files compare the whole machine before and after, or measure it: one file at a time, at the end. */
-const serialFolders = ['chaos'];
+/** Compare the whole machine before and after, or measure it: one file at a time, with nothing beside. */
+const aloneFiles = /^tests\/chaos\//;
 
-/** Folders whose files run real sandboxes, engines and servers, and mostly wait for them: two at a time, on any machine. */
-const pairedFolders = ['conformance', 'integration'];
+/** Wait for the Docker engine nearly all of their time: one after the other, beside everything but those that run alone. */
+const engineFiles = /^tests\/(?:conformance\/docker\.|environments\/docker\/)/;
+
+/** Run real sandboxes, engines and servers, and wait for them much of their time: two at a time, on any machine. */
+const pairedFiles = /^tests\/(?:conformance|integration)\//;
 
 /**
- * @typedef {object} TestGroup
- * @property {readonly string[]} files Relative to the repository.
- * @property {number} concurrency Files at once.
+ * @typedef {object} TestPlan Paths relative to the repository.
+ * @property {readonly string[]} alone
+ * @property {readonly string[]} engine
+ * @property {readonly string[]} paired
+ * @property {readonly string[]} plain As many at once as there are processors.
  */
 
 /**
  * @param {readonly string[]} patterns Parts of paths, or globs; none = every file.
- * @returns {readonly TestGroup[]}
+ * @returns {TestPlan}
  */
 export function selectTestFiles(patterns) {
   const files = globSync('tests/**/*.test.ts', { cwd: repositoryDir }).sort();
@@ -27,16 +31,13 @@ export function selectTestFiles(patterns) {
       patterns.length === 0 ||
       patterns.some((pattern) => file.includes(pattern) || matchesGlob(file, pattern)),
   );
-  const isIn = (/** @type {readonly string[]} */ folders) => (/** @type {string} */ file) =>
-    folders.some((folder) => file.startsWith(`tests/${folder}/`));
-  const isSerial = isIn(serialFolders);
-  const isPaired = isIn(pairedFolders);
-  return [
-    {
-      files: chosen.filter((file) => !isSerial(file) && !isPaired(file)),
-      concurrency: availableParallelism(),
-    },
-    { files: chosen.filter(isPaired), concurrency: 2 },
-    { files: chosen.filter(isSerial), concurrency: 1 },
-  ].filter((group) => group.files.length > 0);
+  const [alone, afterAlone] = split(chosen, aloneFiles);
+  const [engine, afterEngine] = split(afterAlone, engineFiles);
+  const [paired, plain] = split(afterEngine, pairedFiles);
+  return { alone, engine, paired, plain };
+}
+
+/** @param {readonly string[]} files @param {RegExp} kind @returns {[string[], string[]]} Those of the kind, and the others. */
+function split(files, kind) {
+  return [files.filter((file) => kind.test(file)), files.filter((file) => !kind.test(file))];
 }

@@ -1,37 +1,19 @@
 import { join } from 'node:path';
 import { run } from 'node:test';
 import { repositoryDir } from '../setup/repository.js';
-import { Reporter } from './reporter.js';
 
 /** No file may hold up the run for longer: it is ended then, and counts as failed. */
 const fileMs = 10 * 60_000;
 
 /**
- * Runs test files, each in a process of its own, and reports as they end.
+ * Runs a test file in a process of its own, and reports as it goes.
  *
- * @param {import('./select-test-files.js').TestGroup} group
- * @param {{ readonly isVerbose: boolean }} options
- * @returns {Promise<import('./tally.js').Tally>}
- */
-export async function runTestFiles(group, options) {
-  const reporter = new Reporter({ ...options, print: (line) => console.log(line) });
-  const waiting = [...group.files];
-  const work = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      await runOne(file, reporter);
-    }
-  };
-  await Promise.all(Array.from({ length: group.concurrency }, work));
-  return reporter.finish();
-}
-
-/**
  * A failed test may leave a process or a server open, and its file then never ends by itself; node:test's own timeout does not end it.
  *
  * @param {string} file
- * @param {Reporter} reporter
+ * @param {import('./reporter.js').Reporter} reporter
  */
-async function runOne(file, reporter) {
+export async function runTestFile(file, reporter) {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(), fileMs);
   try {

@@ -1,0 +1,1 @@
+export function inLanes(jobs: readonly (() => Promise<void>)[], width: number): Promise<void>;
