@@ -12,6 +12,7 @@ import type { ServeConfig } from '../config/serve/read-serve-config.ts';
 import { messageOf, RolloutError } from '../core/errors.ts';
 import { never } from '../core/linked-abort.ts';
 import { Scope } from '../core/scope.ts';
+import { FileCapture } from '../gateway/capture/file-capture.ts';
 import { ModelGateway } from '../gateway/model-gateway.ts';
 import { registerGateway } from '../gateway/register-gateway.ts';
 import { HangFinder } from '../scheduler/hang-finder.ts';
@@ -27,7 +28,7 @@ import { UrlPolicy } from '../wire/url-policy.ts';
 import type { AppPorts } from './ports.ts';
 import { openCallers } from './serve/callers.ts';
 import { cleanDeadRuns } from './serve/clean-dead-runs.ts';
-import { archiveDirOf, logFileOf, makeDataFolder } from './serve/data-folder.ts';
+import { archiveDirOf, captureDirOf, logFileOf, makeDataFolder } from './serve/data-folder.ts';
 import { DiskWatch } from './serve/disk-watch.ts';
 import { loadOf, openLoadEngine } from './serve/engine-load.ts';
 import { watchFiles } from './serve/file-watch.ts';
@@ -144,6 +145,13 @@ export async function startServer(
     baseUrl: () => `${dataUrl}/v1`,
     rules: rulesOf(config),
     maxCallsPerRollout: config.gateway.maxInFlight,
+    engineKind: config.gateway.engineKind,
+    capture: config.gateway.capture
+      ? new FileCapture({
+          ...{ dir: captureDirOf(dataDir), clock, logger: log },
+          maxBytes: config.gateway.captureBytes,
+        })
+      : null,
     onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
   });
   scope.defer(() => relay.close());

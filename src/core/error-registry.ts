@@ -79,6 +79,7 @@ export const errorRegistry = {
   CONTEXT_OVERFLOW: row(400, 'agent', false, 'ContextLengthExceededError', 'The conversation does not fit the context of the model.'),
   TRAJECTORY_INVALID: row(422, 'input', false, 'ValidationError', 'A trajectory document breaks a rule of its format.'),
   TRAJECTORY_WRITE_FAILED: row(503, 'infrastructure', true, 'OSError', 'A trajectory could not be written.'),
+  CAPTURE_TOO_LARGE: row(507, 'infrastructure', false, 'RuntimeError', 'The calls of a rollout are more than is captured of one.'),
   AGENT_NOT_STOPPED: row(500, 'infrastructure', true, 'RuntimeError', 'Processes of the agent could not be proven dead before verification.'),
   STEP_SETUP_FAILED: row(422, 'task', false, 'RuntimeError', 'The setup script of a step failed.'),
   TESTS_UPLOAD_FAILED: row(503, 'infrastructure', true, 'AddTestsDirError', 'The tests could not be brought into the sandbox.'),

@@ -66,6 +66,8 @@ export interface GenerateRequest {
   /** Further fields of the request body, as the engine spells them; they win over ours. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Hears of the body right before it goes out: again, when an endpoint that does not know a field of ours is asked without it. An observer: it must not throw. */
+  readonly onSend?: (body: Readonly<Record<string, unknown>>) => void;
 }
 
 export interface EngineLoad {

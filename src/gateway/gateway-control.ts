@@ -34,6 +34,13 @@ export interface GatewayControl {
   revoke(rolloutId: string): Promise<void>;
   /** Refuses new calls and ends running ones here and upstream; resolves when they are gone, at most 1 s. Idempotent. */
   abort(rolloutId: string): Promise<RouteAbort>;
+  /**
+   * Where the calls of a rollout are captured whose key is dead, complete on disk, also those of an earlier life of the server; null = none were. Waits at most
+   * 1 s for calls that still run. Idempotent.
+   */
+  captured(rolloutId: string): Promise<string | null>;
+  /** The file of `captured` is not needed any more. Idempotent. */
+  forget(rolloutId: string): Promise<void>;
   /** null = no live route. */
   activity(rolloutId: string): RouteActivity | null;
   /** Asks the route's upstream for its models, beside its calls; null = no live route. Never rejects: no answer until `signal` fires is an answer. */

@@ -5,6 +5,7 @@ import { parseEndpoint, type Endpoint } from '../engines/shared/endpoint.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 import type { RouteRules, SamplingPins } from '../wire/rollout/route-rules.ts';
 import { CallBudget } from './call-budget.ts';
+import type { CallCapture, RouteCapture } from './capture/call-capture.ts';
 import type { RouteRequest } from './gateway-control.ts';
 import { ResponseStore, type KeptTotal } from './response-store.ts';
 
@@ -28,6 +29,7 @@ export interface LiveRouteParts {
   readonly rules: RouteRules;
   /** Calls at the same time, unless the rules allow fewer. */
   readonly maxCalls: number;
+  readonly capture: CallCapture | null;
 }
 
 /** One rollout's way to its upstream, and what its calls did so far. */
@@ -41,6 +43,8 @@ export class LiveRoute {
   readonly budget: CallBudget;
   /** null = requests go as they come. */
   readonly pins: SamplingPins | null;
+  /** null = its calls are not captured. */
+  readonly capture: RouteCapture | null;
   readonly #clock: Clock;
   readonly #openEngine: () => Promise<Engine>;
   /** Names of what calls left out, each told once. */
@@ -64,6 +68,7 @@ export class LiveRoute {
     this.endpoint = endpointOf(request);
     this.authorization =
       request.upstreamKey === null ? this.endpoint.authorization : `Bearer ${request.upstreamKey}`;
+    this.capture = parts.capture?.open(this.rolloutId, this.secrets) ?? null;
   }
 
   /** Strings of the upstream that nobody may see. */
@@ -90,6 +95,7 @@ export class LiveRoute {
       lastCallEndedAt: this.#lastCallEndedAt,
       refusal: this.#refusal,
       spent: this.budget.spent,
+      capture: this.capture?.activity ?? null,
     };
   }
 

@@ -12,7 +12,7 @@ import type { Clock } from '../core/clock.ts';
 import { errorRegistry } from '../core/error-registry.ts';
 import { messageOf } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
-import type { EngineOpener } from '../engines/engine.ts';
+import type { EngineKind, EngineOpener } from '../engines/engine.ts';
 import type { Logger } from '../core/logger.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
@@ -20,6 +20,9 @@ import { joinedRules, noRules, type RouteRules } from '../wire/rollout/route-rul
 import { urlRefused, type UrlPolicy } from '../wire/url-policy.ts';
 import type { GatewayControl, RouteAbort, RouteRequest, UpstreamProbe } from './gateway-control.ts';
 import type { CallKind } from './call-budget.ts';
+import type { CallCapture, RouteCapture } from './capture/call-capture.ts';
+import { RelayCapture } from './capture/relay-capture.ts';
+import { TranslatedCapture } from './capture/translated-capture.ts';
 import { countTokens } from './count-tokens.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { countTokensDialect } from './dialects/messages/count-tokens.ts';
@@ -48,6 +51,10 @@ export interface ModelGatewayOptions {
   readonly lookup?: LookupFunction;
   /** Calls of one rollout at the same time; more are answered 429. Default 64. */
   readonly maxCallsPerRollout?: number;
+  /** Keeps what goes up and what comes down; null = nothing is kept. Default null. */
+  readonly capture?: CallCapture | null;
+  /** What upstreams are known to be: engines that tell ids and log-probabilities are asked for them when calls are captured. Default `chat`: nothing is known. */
+  readonly engineKind?: EngineKind;
   /** Of every rollout, beside its own. */
   readonly rules?: RouteRules;
   /** Of a request. Default 64 MiB. */
@@ -78,6 +85,8 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
   readonly #routes = new Map<string, LiveRoute>();
   /** Running calls by rollout, those of revoked routes included. */
   readonly #calls = new Map<string, Set<RunningCall>>();
+  /** Of routes whose calls were not asked for yet, by rollout. */
+  readonly #captures = new Map<string, RouteCapture>();
   readonly #keptResponses = { bytes: 0 };
   readonly #upstreams: Agent;
   readonly #lookup: LookupFunction;
@@ -116,9 +125,9 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
   }
 
   async register(request: RouteRequest): Promise<ModelRoute> {
-    const { clock, openEngine, rules = noRules } = this.#options;
+    const { clock, openEngine, rules = noRules, capture = null } = this.#options;
     const route = new LiveRoute(request, {
-      ...{ clock, maxCalls: this.#maxCalls },
+      ...{ clock, capture, maxCalls: this.#maxCalls },
       rules: joinedRules(rules, request.rules ?? noRules),
       keptResponses: this.#keptResponses,
       openEngine: (upstream) =>
@@ -131,7 +140,9 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     const problem = this.#options.policy.problem(request.upstreamUrl);
     if (problem !== null) throw urlRefused('chat_completions_url', problem);
     if (this.#routes.has(request.rolloutId)) await this.abort(request.rolloutId);
+    await this.forget(request.rolloutId);
     this.#routes.set(request.rolloutId, route);
+    if (route.capture !== null) this.#captures.set(request.rolloutId, route.capture);
     return {
       baseUrl: this.#options.baseUrl(),
       apiKey: this.#keys.add(request.rolloutId, route),
@@ -150,13 +161,27 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     const calls = [...(this.#calls.get(rolloutId) ?? [])];
     const reason = new Error('the rollout was ended');
     for (const call of calls) call.end(reason, deadKey);
-    if (calls.length > 0) {
-      using bound = new LinkedAbort([]);
-      const late = this.#options.clock.sleep(abortBoundMs, bound.signal).catch(() => undefined);
-      await Promise.race([Promise.all(calls.map((call) => call.gone)), late]);
-      bound.abort(new Error('the calls are gone'));
-    }
+    await this.#callsGone(calls);
     return { callsEnded: calls.length };
+  }
+
+  async captured(rolloutId: string): Promise<string | null> {
+    const { capture = null } = this.#options;
+    if (capture === null) return null;
+    const open = this.#captures.get(rolloutId);
+    if (open !== undefined) {
+      await this.#callsGone([...(this.#calls.get(rolloutId) ?? [])]);
+      await open.close();
+      if (this.#captures.get(rolloutId) === open) this.#captures.delete(rolloutId);
+    }
+    return await capture.fileOf(rolloutId);
+  }
+
+  async forget(rolloutId: string): Promise<void> {
+    const open = this.#captures.get(rolloutId);
+    this.#captures.delete(rolloutId);
+    await open?.close();
+    await this.#options.capture?.forget(rolloutId);
   }
 
   activity(rolloutId: string): RouteActivity | null {
@@ -214,6 +239,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
   async #close(): Promise<void> {
     const ids = new Set([...this.#routes.keys(), ...this.#calls.keys()]);
     await Promise.all([...ids].map((id) => this.abort(id)));
+    await Promise.all([...this.#captures.values()].map((capture) => capture.close()));
     await this.#upstreams.destroy(new Error('the gateway closes'));
   }
 
@@ -246,6 +272,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
         ? new RelayCall({
             ...{ ...parts, ownKey: key, suffix: target.suffix },
             pins: target.suffix === '/models' ? null : route.pins,
+            capture: target.suffix === '/models' ? null : this.#relayCapture(route, request),
           })
         : new TranslatedCall({
             ...parts,
@@ -255,12 +282,34 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
                 ? (prompt, signal) =>
                     countTokens(prompt, { route, signal, upstream: this.#upstreams })
                 : null,
+            capture: this.#translatedCapture(route, request, target.dialect),
             keepAliveMs: this.#options.keepAliveMs ?? keepAliveMs,
             onDefect: (error) => this.#defect(error),
           });
     this.#begun(route.rolloutId, running);
     if (running instanceof RelayCall) running.send(this.#upstreams);
     else running.send();
+  }
+
+  #relayCapture(route: LiveRoute, { headers }: IncomingMessage): RelayCapture | null {
+    const { engineKind: kind = 'chat' } = this.#options;
+    if (route.capture === null) return null;
+    const { url } = route.endpoint;
+    return new RelayCapture({
+      ...{ route: route.capture, kind, client: headers['user-agent'] ?? null },
+      at: { url, requestId: randomUUID(), secrets: route.secrets },
+    });
+  }
+
+  #translatedCapture(
+    route: LiveRoute,
+    { headers }: IncomingMessage,
+    dialect: 'responses' | 'messages',
+  ): TranslatedCapture | null {
+    const { engineKind: kind = 'chat' } = this.#options;
+    if (route.capture === null) return null;
+    const client = headers['user-agent'] ?? null;
+    return new TranslatedCapture({ route: route.capture, kind, client, dialect });
   }
 
   #refusalOf(call: GatewayCall, request: IncomingMessage, route: LiveRoute): GatewayError | null {
@@ -292,6 +341,15 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
       left -= chunk.length;
       if (left < 0) request.destroy();
     });
+  }
+
+  /** Within the bound of an abort. */
+  async #callsGone(calls: readonly RunningCall[]): Promise<void> {
+    if (calls.length === 0) return;
+    using bound = new LinkedAbort([]);
+    const late = this.#options.clock.sleep(abortBoundMs, bound.signal).catch(() => undefined);
+    await Promise.race([Promise.all(calls.map((call) => call.gone)), late]);
+    bound.abort(new Error('the calls are gone'));
   }
 
   #begun(rolloutId: string, call: RunningCall): void {

@@ -5,9 +5,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../core/clock.ts';
+import { messageOf } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
 import type { SamplingPins } from '../wire/rollout/route-rules.ts';
 import type { CallShare } from './call-budget.ts';
+import type { CallEnd } from './capture/call-capture.ts';
+import type { RelayCapture } from './capture/relay-capture.ts';
 import { RequestProblem } from './dialects/dialect.ts';
 import {
   bodyTooLarge,
@@ -44,6 +47,8 @@ export interface RelayCallParts {
   readonly ownKey: string;
   /** Sampling parameters that take the place of the client's; null = its body is not looked at. */
   readonly pins: SamplingPins | null;
+  /** null = nothing of it is kept. */
+  readonly capture: RelayCapture | null;
   readonly share: CallShare;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -70,6 +75,14 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   readonly #startedMs: number;
   readonly #isGone: () => void;
   readonly #body: RequestBody | null;
+  /** Ends what comes before the sending. */
+  readonly #life = new LinkedAbort([]);
+  /** null = the body cannot be sent once more. */
+  #sendAgain: ((body: Buffer) => void) | null = null;
+  /** For the capture: why it ended before the engine's end. */
+  #early: CallEnd | null = null;
+  #status: number | null = null;
+  #problem: string | null = null;
   #controller: Dispatcher.DispatchController | null = null;
   #bytes = 0;
   #firstByteMs: number | null = null;
@@ -91,7 +104,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     this.gone = promise;
     this.#isGone = () => resolve(undefined);
     this.#body =
-      parts.request.method === 'POST' && parts.pins === null
+      parts.request.method === 'POST' && parts.pins === null && parts.capture === null
         ? new RequestBody(parts.request, {
             limitBytes: parts.bodyLimitBytes,
             onTooLarge: () => this.#refuse(bodyTooLarge(parts.bodyLimitBytes)),
@@ -115,25 +128,34 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   }
 
   send(dispatcher: Dispatcher): void {
-    const { route, pins } = this.#parts;
+    const { route, pins, capture } = this.#parts;
     route.begin(this);
-    if (pins === null) this.#dispatch(dispatcher, this.#body);
-    else void this.#sendPinned(dispatcher, pins);
+    if (pins === null && capture === null) this.#dispatch(dispatcher, this.#body);
+    else void this.#sendWhole(dispatcher);
   }
 
-  async #sendPinned(dispatcher: Dispatcher, pins: SamplingPins): Promise<void> {
-    const { request, bodyLimitBytes: limitBytes, onNotes } = this.#parts;
-    using life = new LinkedAbort([]);
+  async #sendWhole(dispatcher: Dispatcher): Promise<void> {
+    const { request, capture, bodyLimitBytes: limitBytes } = this.#parts;
+    const { signal } = this.#life;
     try {
-      const given = await wholeBody(request, { limitBytes, signal: life.signal });
-      const { bytes, replaced } = pinnedBody(given, pins);
-      onNotes(replaced.map((field) => `${field} is pinned for this rollout`));
-      if (this.#endReason === null && !this.#isOver) this.#dispatch(dispatcher, bytes);
+      const given = this.#pinned(await wholeBody(request, { limitBytes, signal }));
+      await capture?.room(signal);
+      if (this.#endReason !== null || this.#isOver) return;
+      this.#sendAgain = (body) => this.#dispatch(dispatcher, body);
+      this.#dispatch(dispatcher, capture?.sent(given) ?? given);
     } catch (error) {
       if (error instanceof BodyTooLarge) this.#refuse(bodyTooLarge(limitBytes));
       else if (error instanceof RequestProblem) this.#refuse(invalidRequest(error.message));
-      else this.#agentDone();
+      else if (this.#endReason === null) this.#agentDone();
     }
+  }
+
+  #pinned(given: Buffer): Buffer {
+    const { pins, onNotes } = this.#parts;
+    if (pins === null) return given;
+    const { bytes, replaced } = pinnedBody(given, pins);
+    onNotes(replaced.map((field) => `${field} is pinned for this rollout`));
+    return bytes;
   }
 
   #dispatch(dispatcher: Dispatcher, body: RequestBody | Buffer | null): void {
@@ -157,6 +179,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   /** Ends it on both sides; the agent hears `answer` where it has heard nothing yet. */
   end(reason: Error, answer: GatewayError): void {
     if (this.#endReason !== null || this.#isOver) return;
+    this.#early ??= 'aborted';
     if (this.#parts.response.headersSent) {
       this.#endUpstream(reason);
       this.#parts.response.destroy();
@@ -175,13 +198,24 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   ): void {
     // An interim answer; the final one follows.
     if (status < 200 || this.#endReason !== null) return;
-    const { route, response } = this.#parts;
+    const { route, response, capture } = this.#parts;
     const kept = answerHeaders(headers, route.secrets);
+    this.#status = status;
     if (status >= 300) {
       this.#refusal = { status, headers: kept, pieces: [] };
       return;
     }
     this.#parts.share.answered();
+    if (capture?.begins(String(headers['content-type'])) === true) {
+      // What is taken out of it could not be taken out of a compressed answer, which nobody asked for.
+      if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+        this.#early ??= 'refused';
+        this.#problem = compressed.message;
+        this.#refuse(compressed);
+        return;
+      }
+      delete kept['content-length'];
+    }
     if (route.budget.countsTokens)
       this.#sampled = new SampledTokens({
         isStream: String(headers['content-type']).includes('event-stream'),
@@ -201,7 +235,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     this.#sampled?.push(chunk);
     if (this.#endReason !== null) return;
     if (this.#refusal === null) {
-      if (!this.#parts.response.write(chunk)) controller.pause();
+      this.#pass(chunk, controller);
       return;
     }
     this.#refusal.pieces.push(chunk);
@@ -213,12 +247,46 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   onResponseEnd(): void {
     this.#isUpstreamDone = true;
     if (this.#endReason === null) {
-      if (this.#refusal === null) {
-        this.#parts.route.succeeded();
-        this.#parts.response.end();
-      } else this.#answerRefusal(this.#refusal);
+      if (this.#refusal !== null) {
+        if (this.#isSentAgain(this.#refusal)) return;
+        this.#answerRefusal(this.#refusal);
+      } else {
+        const { route, response, capture } = this.#parts;
+        route.succeeded();
+        response.end(capture?.end() ?? undefined);
+      }
     }
     this.#settle();
+  }
+
+  /** What the agent may see of a piece goes on; a pause that it brings ends with `drain`. */
+  #pass(chunk: Buffer, controller: Dispatcher.DispatchController): void {
+    const { capture, response } = this.#parts;
+    let shown: Buffer;
+    try {
+      shown = capture?.push(chunk) ?? chunk;
+    } catch (error) {
+      this.#early ??= 'cut';
+      this.#problem = messageOf(error);
+      this.#endUpstream(new Error(this.#problem));
+      response.destroy();
+      return;
+    }
+    if (shown.length > 0 && !response.write(shown)) controller.pause();
+  }
+
+  /** The upstream does not know a field that the agent did not send: it is asked without it. */
+  #isSentAgain({ status, pieces }: Refusal): boolean {
+    const { capture } = this.#parts;
+    const send = this.#sendAgain;
+    if (capture === null || send === null) return false;
+    const body = capture.sentAgain(status, Buffer.concat(pieces).toString('utf8'));
+    if (body === null) return false;
+    this.#refusal = null;
+    this.#isUpstreamDone = false;
+    this.#bytes = 0;
+    send(body);
+    return true;
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -227,7 +295,9 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
       this.#endReason = error;
       const { response, onRefusal } = this.#parts;
       const code = codeOf(error);
-      onRefusal(null, `${response.headersSent ? 'the answer broke off' : 'no answer'} (${code})`);
+      this.#early ??= response.headersSent ? 'cut' : 'refused';
+      this.#problem = `${response.headersSent ? 'the answer broke off' : 'no answer'} (${code})`;
+      onRefusal(null, this.#problem);
       // An answer that breaks off must not look like one that ended.
       if (response.headersSent) response.destroy();
       else sendError(response, unreachable(code));
@@ -243,13 +313,16 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     // Nobody asked for a compressed answer: what it says is lost, its status is not.
     const text =
       encoding === undefined ? route.withoutSecrets(Buffer.concat(pieces).toString('utf8')) : '';
+    this.#early ??= 'refused';
     if (status < 400) {
       const message = `the model's address answers with the redirection ${status}`;
+      this.#problem = message;
       onRefusal(status, message);
       sendError(response, { status: 502, code: 'upstream_refused', message });
       return;
     }
     const { message, body } = upstreamRefusal(status, text);
+    this.#problem = message;
     onRefusal(status, message);
     const bytes = Buffer.from(body ?? text);
     response.writeHead(status, {
@@ -269,7 +342,10 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   #agentDone(): void {
     if (this.#isAgentDone) return;
     this.#isAgentDone = true;
-    if (!this.#isUpstreamDone) this.#endUpstream(new Error('the agent left'));
+    if (!this.#isUpstreamDone) {
+      this.#early ??= 'left';
+      this.#endUpstream(new Error('the agent left'));
+    }
     this.#settle();
   }
 
@@ -281,14 +357,22 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
       else this.#controller.abort(reason);
     }
     this.#body?.destroy();
+    this.#life.abort(reason);
     this.#settle();
   }
 
   #settle(): void {
     if (this.#isOver || !this.#isUpstreamDone || !this.#isAgentDone) return;
     this.#isOver = true;
-    const { route, response, share, clock, onEnd } = this.#parts;
+    const { route, response, share, capture, clock, onEnd } = this.#parts;
+    this.#life[Symbol.dispose]();
     share.ended(this.#sampled?.count ?? 0);
+    capture?.ended({
+      ...{ end: this.#early ?? 'cut', status: this.#status, problem: this.#problem },
+      isDelivered: response.writableFinished,
+      firstByteMs: this.#firstByteMs,
+      durationMs: clock.monotonicMs() - this.#startedMs,
+    });
     route.end(this);
     this.#isGone();
     onEnd({
@@ -300,6 +384,11 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     });
   }
 }
+
+const compressed: GatewayError = {
+  ...{ status: 502, code: 'upstream_refused' },
+  message: "the model's address compresses its answer, although nobody allowed it to",
+};
 
 function invalidRequest(message: string): GatewayError {
   return { status: 400, code: 'invalid_request', message };

@@ -9,8 +9,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { isRolloutError } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
-import type { ModelCall } from '../engines/model-call.ts';
+import type { ModelCall, ModelPart } from '../engines/model-call.ts';
 import type { CallShare } from './call-budget.ts';
+import type { CallEnd } from './capture/call-capture.ts';
+import type { TranslatedCapture } from './capture/translated-capture.ts';
 import type { CountedPrompt } from './count-tokens.ts';
 import {
   RequestProblem,
@@ -48,6 +50,8 @@ export interface TranslatedCallParts {
   readonly bodyLimitBytes: number;
   /** Answers with the number of tokens of the prompt, and calls no model; null = it calls the model. */
   readonly count: ((prompt: CountedPrompt, signal: AbortSignal) => Promise<number>) | null;
+  /** null = nothing of it is kept. */
+  readonly capture: TranslatedCapture | null;
   /** Silence towards the agent for this long brings a sign of life. */
   readonly keepAliveMs: number;
   readonly onRefusal: (status: number | null, message: string) => void;
@@ -70,6 +74,10 @@ export class TranslatedCall implements CallState {
   #bytes = 0;
   /** As the upstream says; until then, and where it does not, one for each piece. */
   #sampledTokens = 0;
+  /** For the capture: why it ended before the engine's end, with what the upstream said. */
+  #early: { end: CallEnd; status: number | null; problem: string | null } | null = null;
+  #status: number | null = null;
+  #counted: number | null = null;
   #firstPartMs: number | null = null;
   #lastPartMs: number | null = null;
 
@@ -82,7 +90,9 @@ export class TranslatedCall implements CallState {
     this.#isGone = () => resolve(undefined);
     const { response } = parts;
     response.on('close', () => {
-      if (!response.writableFinished) this.#link.abort(new Error('the agent left'));
+      if (response.writableFinished) return;
+      this.#endsEarly('left');
+      this.#link.abort(new Error('the agent left'));
     });
     response.on('error', (error) => this.#link.abort(error));
   }
@@ -111,6 +121,7 @@ export class TranslatedCall implements CallState {
   end(reason: Error, answer: GatewayError): void {
     if (this.#link.signal.aborted) return;
     const { response } = this.#parts;
+    this.#endsEarly('aborted');
     if (response.headersSent) response.destroy();
     else this.#refuse(ownProblem(answer));
     this.#link.abort(reason);
@@ -128,6 +139,7 @@ export class TranslatedCall implements CallState {
         error instanceof BodyTooLarge
           ? ownProblem(bodyTooLarge(bodyLimitBytes))
           : callProblem(error, route.hidden);
+      this.#endsEarly(this.#status === null ? 'refused' : 'cut', problem);
       if (isDefect(error)) onDefect(error);
       else if (isRolloutError(error)) onRefusal(problem.status, problem.message);
       if (response.headersSent) response.destroy();
@@ -137,7 +149,7 @@ export class TranslatedCall implements CallState {
 
   /** False = it failed after it had begun, and the client has been told. */
   async #answer(): Promise<boolean> {
-    const { route, dialect, request, share, count, bodyLimitBytes, onNotes } = this.#parts;
+    const { route, dialect, request, share, count, capture, bodyLimitBytes, onNotes } = this.#parts;
     const { signal } = this.#link;
     const given = await jsonBody(request, { limitBytes: bodyLimitBytes, signal });
     const isResponses = dialect.name === 'responses';
@@ -149,10 +161,9 @@ export class TranslatedCall implements CallState {
     if (count !== null) {
       const { messages, tools: defined = [] } = asked.input;
       const prompt = { model: conversation.model, messages, tools: defined };
-      this.#send({
-        ...{ status: 200, headers: {} },
-        body: { input_tokens: await count(prompt, signal) },
-      });
+      capture?.counting(prompt);
+      this.#counted = await count(prompt, signal);
+      this.#send({ status: 200, headers: {}, body: { input_tokens: this.#counted } });
       return true;
     }
     const head = {
@@ -162,19 +173,21 @@ export class TranslatedCall implements CallState {
     };
     const writer = dialect.writer(head, extra);
     const engine = await route.engine();
-    const opening = engine.generate(
-      {
-        requestId: this.#requestId,
-        model: conversation.model,
-        isStreaming: conversation.isStreaming,
-        wantsTokens: false,
-        ...asked,
-        extraBody: { ...asked.extraBody, ...pinnedFields(route.pins ?? {}) },
-      },
-      signal,
-    );
+    const generation = {
+      requestId: this.#requestId,
+      model: conversation.model,
+      isStreaming: conversation.isStreaming,
+      wantsTokens: false,
+      ...asked,
+      extraBody: { ...asked.extraBody, ...pinnedFields(route.pins ?? {}) },
+    };
+    await capture?.room(signal);
+    const opening = engine.generate(capture?.asking(generation) ?? generation, signal);
     opening.then(
-      () => share.answered(),
+      () => {
+        this.#status = 200;
+        share.answered();
+      },
       () => undefined,
     );
     const { maxTokens = null } = conversation.sampling;
@@ -199,7 +212,7 @@ export class TranslatedCall implements CallState {
 
   async #whole(call: ModelCall, { items, writer }: Writing): Promise<JsonObject> {
     for await (const part of call)
-      for (const event of this.#seen(items.push(part)))
+      for (const event of this.#seen(part, items))
         if (event.type === 'end') return writer.whole(event.answer);
     throw new Error('a model call ended without its result');
   }
@@ -220,7 +233,7 @@ export class TranslatedCall implements CallState {
     try {
       await stream.send(writer.start());
       for await (const part of await opening) {
-        const events = this.#seen(items.push(part));
+        const events = this.#seen(part, items);
         const last = events.at(-1);
         const sent = events.flatMap((event) => writer.write(event));
         if (last?.type !== 'end') await stream.send(sent);
@@ -235,6 +248,7 @@ export class TranslatedCall implements CallState {
       signal.throwIfAborted();
       if (isDefect(error)) throw error;
       const problem = callProblem(error, route.hidden);
+      this.#endsEarly(this.#status === null ? 'refused' : 'cut', problem);
       onRefusal(problem.status, problem.message);
       stream.end(writer.fail(problem));
       return null;
@@ -254,7 +268,10 @@ export class TranslatedCall implements CallState {
     this.#link.signal.throwIfAborted();
   }
 
-  #seen(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+  /** What the part brings; the capture has it before it is made into anything. */
+  #seen(part: ModelPart, items: AnswerItems): readonly AnswerEvent[] {
+    this.#parts.capture?.part(part);
+    const events = items.push(part);
     const nowMs = this.#parts.clock.monotonicMs();
     this.#firstPartMs ??= nowMs - this.#startedMs;
     this.#lastPartMs = nowMs;
@@ -265,6 +282,11 @@ export class TranslatedCall implements CallState {
       } else if (event.type === 'end' && event.answer.usage !== null)
         this.#sampledTokens = event.answer.usage.outputTokens;
     return events;
+  }
+
+  /** The first reason holds. */
+  #endsEarly(end: CallEnd, problem: DialectProblem | null = null): void {
+    this.#early ??= { end, status: problem?.status ?? null, problem: problem?.message ?? null };
   }
 
   #refuse(problem: DialectProblem): void {
@@ -282,11 +304,27 @@ export class TranslatedCall implements CallState {
     return { 'request-id': this.#requestId, 'x-request-id': this.#requestId };
   }
 
+  #capture(): void {
+    const { capture, response, clock } = this.#parts;
+    const early = this.#early;
+    const isCounted = this.#counted !== null;
+    capture?.ended({
+      end: isCounted ? 'complete' : (early?.end ?? 'cut'),
+      status: early?.status ?? (isCounted ? 200 : this.#status),
+      problem: early?.problem ?? null,
+      isDelivered: response.writableFinished,
+      firstByteMs: this.#firstPartMs,
+      durationMs: clock.monotonicMs() - this.#startedMs,
+      ...(this.#counted !== null && { tokens: this.#counted }),
+    });
+  }
+
   async #settle(): Promise<void> {
     const { route, response, share, clock, onEnd } = this.#parts;
     if (!response.closed) await once(response, 'close').catch(() => undefined);
     this.#link[Symbol.dispose]();
     share.ended(this.#sampledTokens);
+    this.#capture();
     route.end(this);
     this.#isGone();
     onEnd({

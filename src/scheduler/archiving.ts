@@ -58,6 +58,46 @@ export async function archiveRollout(
   }
 }
 
+async function capturedFiles(
+  rolloutId: string,
+  { gateway, logger }: Pick<SchedulerParts, 'gateway' | 'logger'>,
+): Promise<readonly KeptFile[]> {
+  try {
+    const file = await gateway.captured(rolloutId);
+    return file === null ? [] : [{ name: 'model-calls.steps.ndjson', path: file }];
+  } catch (error) {
+    logger.log('warn', 'captured model calls were not found', {
+      ...{ rolloutId, error: messageOf(error) },
+    });
+    return [];
+  }
+}
+
+/** Archives a rollout with its model calls, which the gateway then need not keep any more. Never rejects. */
+export async function archiveWithCalls(
+  facts: RolloutFacts,
+  kept: { readonly files: readonly KeptFile[]; readonly secrets: readonly string[] },
+  parts: Pick<SchedulerParts, 'archive' | 'gateway' | 'logger'>,
+): Promise<boolean> {
+  const { rolloutId } = facts;
+  const calls = await capturedFiles(rolloutId, parts);
+  const isKept = await archiveRollout(facts, { ...kept, files: [...kept.files, ...calls] }, parts);
+  if (isKept) await forgetCalls(rolloutId, parts);
+  return isKept;
+}
+
+/** Never rejects. */
+export async function forgetCalls(
+  rolloutId: string,
+  { gateway, logger }: Pick<SchedulerParts, 'gateway' | 'logger'>,
+): Promise<void> {
+  await gateway.forget(rolloutId).catch((error: unknown) =>
+    logger.log('warn', 'captured model calls could not be removed', {
+      ...{ rolloutId, error: messageOf(error) },
+    }),
+  );
+}
+
 export function secretsOf(
   request: Pick<RolloutRequest, 'controller_api_key' | 'llm_api_key'>,
 ): readonly string[] {

@@ -4,6 +4,7 @@ import type { SchedulerOptions, SchedulerParts } from './scheduler-parts.ts';
 
 type Parts = Pick<SchedulerParts, 'store' | 'archive' | 'clock' | 'logger'> & {
   readonly backend: Pick<SchedulerParts['backend'], 'forget'>;
+  readonly gateway: Pick<SchedulerParts['gateway'], 'forget'>;
 };
 
 /** Until `signal` fires. Never rejects. */
@@ -20,17 +21,19 @@ export async function keepHouse(
 
 export async function tidy(
   retention: SchedulerOptions['retention'],
-  { store, archive, backend, clock, logger }: Parts,
+  { store, archive, backend, gateway, clock, logger }: Parts,
 ): Promise<void> {
   try {
     const { rollouts, events, removedIds } = await store.prune(retention, clock.now());
     // The store has forgotten them all: one that cannot be removed must not keep the others.
-    for (const rolloutId of removedIds)
+    for (const rolloutId of removedIds) {
+      await gateway.forget(rolloutId).catch(() => undefined);
       await archive.remove(rolloutId).catch((error: unknown) =>
         logger.log('warn', 'the archive of a forgotten rollout could not be removed', {
           ...{ rolloutId, error: messageOf(error) },
         }),
       );
+    }
     if (removedIds.length > 0)
       await backend.forget?.(removedIds).catch((error: unknown) =>
         logger.log('warn', 'what trials of forgotten rollouts left could not be removed', {

@@ -1,7 +1,7 @@
 /** Ends of rollouts that the scheduler brings about itself: the wait was too long, the server died, the server stops. */
 import { rolloutRequestSchema } from '../wire/rollout/rollout-request.ts';
 import { isTerminal } from '../wire/rollout/rollout-state.ts';
-import { archiveRollout, rolloutFacts, secretsOf } from './archiving.ts';
+import { archiveWithCalls, rolloutFacts, secretsOf } from './archiving.ts';
 import { failureDeliveries, ownDiagnostics } from './deliveries.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, queueTimeout, type OwnFailure } from './outcomes.ts';
@@ -43,7 +43,7 @@ export async function endAsFailure(
   const facts = rolloutFacts({ id, request, outcome, version: options.version }, [
     { sample: null, diagnostics, trajectory: null },
   ]);
-  await archiveRollout(facts, { files: [], secrets: secretsOf(request) }, parts);
+  await archiveWithCalls(facts, { files: [], secrets: secretsOf(request) }, parts);
 }
 
 /** Holds the rollout until its callbacks are settled. Never rejects. */

@@ -12,7 +12,13 @@ import type { RolloutProgress } from '../wire/rollout/progress.ts';
 import { rolloutRequestSchema, type RolloutRequest } from '../wire/rollout/rollout-request.ts';
 import { isTerminal } from '../wire/rollout/rollout-state.ts';
 import { routeRulesOf } from '../wire/rollout/route-rules.ts';
-import { archiveRollout, rolloutFacts, secretsOf } from './archiving.ts';
+import {
+  archiveRollout,
+  archiveWithCalls,
+  forgetCalls,
+  rolloutFacts,
+  secretsOf,
+} from './archiving.ts';
 import {
   completionDelivery,
   endDeliveries,
@@ -256,7 +262,7 @@ export class RolloutRun {
     const rollout = this.#rollout;
     await this.#closeRoute();
     this.#showProgress('saving the archive', 'archive');
-    const isKept = await this.#archive(files ?? []);
+    const isKept = await this.#archiveAll(files ?? []);
     const isComplete = isKept && files !== null;
     await this.#attempt('what it held on disk was not freed', async () => {
       await rollout.execution?.release({ isComplete });
@@ -268,6 +274,15 @@ export class RolloutRun {
     await this.#attempt('the route was not revoked', () =>
       this.#core.parts.gateway.revoke(this.#rollout.id),
     );
+  }
+
+  async #archiveAll(files: readonly KeptFile[]): Promise<boolean> {
+    const { parts } = this.#core;
+    if (this.#facts !== null)
+      return await archiveWithCalls(this.#facts, { files, secrets: this.#secrets }, parts);
+    // It never got as far as a call that somebody could ask for.
+    await forgetCalls(this.#rollout.id, parts);
+    return true;
   }
 
   async #archive(files: readonly KeptFile[]): Promise<boolean> {

@@ -68,7 +68,7 @@ function outcomeOf(outcome: RolloutOutcome): NonNullable<RolloutDocument['outcom
 }
 
 function callsOf(calls: RouteActivity): NonNullable<RolloutDocument['calls']> {
-  const { waiting, refusal, spent } = calls;
+  const { waiting, refusal, spent, capture } = calls;
   return {
     running: calls.callsRunning,
     done: calls.callsDone,
@@ -91,6 +91,7 @@ function callsOf(calls: RouteActivity): NonNullable<RolloutDocument['calls']> {
             count: refusal.count,
           },
     spent: spent === null ? null : { ...spent, at: text(spent.at) },
+    capture: capture === null ? null : { ...capture },
   };
 }
 

@@ -56,7 +56,7 @@ function calls(changes: Partial<RouteActivity>): RouteActivity {
     callsDone: 3,
     waiting: null,
     lastCallEndedAt: ago(20),
-    ...{ refusal: null, spent: null },
+    ...{ refusal: null, spent: null, capture: null },
   };
   return { ...none, ...changes };
 }

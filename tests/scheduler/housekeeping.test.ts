@@ -25,6 +25,7 @@ async function bench() {
   const backend = {
     forget: async (ids: readonly string[]) => void done.push(`forget ${ids.join()}`),
   };
+  const gateway = { forget: async (id: string) => void done.push(`calls ${id}`) };
   for (const id of ['old', 'live']) {
     const at = { acceptedAt: clock.now() };
     await store.accept({ ...{ id, tenant: 'a', request: '{}', digest: id }, ...at });
@@ -33,17 +34,17 @@ async function bench() {
     ...{ id: 'old', from: ['queued'] },
     set: { state: 'cancelled', endedAt: clock.now() },
   });
-  return { clock, store, done, logged, parts: { clock, store, archive, backend, logger } };
+  return { clock, store, done, logged, parts: { clock, store, archive, backend, gateway, logger } };
 }
 
 describe('housekeeping', () => {
-  it('removes what ended long ago from the store, the archive and the backend, and nothing that lives', async () => {
+  it('removes what ended long ago from the store, the archive, the gateway and the backend, and nothing that lives', async () => {
     const { clock, store, done, parts } = await bench();
     await tidy(retention, parts);
     assert.deepEqual(done, ['trim 5000']);
     clock.advance(60_001);
     await tidy(retention, parts);
-    assert.deepEqual(done, ['trim 5000', 'remove old', 'forget old', 'trim 5000']);
+    assert.deepEqual(done, ['trim 5000', 'calls old', 'remove old', 'forget old', 'trim 5000']);
     assert.equal(await store.rollout('old'), null);
     assert.notEqual(await store.rollout('live'), null);
   });
@@ -60,7 +61,13 @@ describe('housekeeping', () => {
     parts.archive.remove = (id) => (id === 'old' ? Promise.reject(new Error('busy')) : remove(id));
     clock.advance(60_001);
     await tidy(retention, parts);
-    assert.deepEqual(done, ['remove next', 'forget old,next', 'trim 5000']);
+    assert.deepEqual(done, [
+      'calls old',
+      'calls next',
+      'remove next',
+      'forget old,next',
+      'trim 5000',
+    ]);
     assert.deepEqual(logged, [
       'warn: the archive of a forgotten rollout could not be removed',
       'info: what is older or more than is kept was removed',
@@ -72,7 +79,7 @@ describe('housekeeping', () => {
     parts.backend.forget = () => Promise.reject(new Error('busy'));
     clock.advance(60_001);
     await tidy(retention, parts);
-    assert.deepEqual(done, ['remove old', 'trim 5000']);
+    assert.deepEqual(done, ['calls old', 'remove old', 'trim 5000']);
     assert.match(logged[0] ?? '', /^warn: what trials of forgotten rollouts left/);
   });
 

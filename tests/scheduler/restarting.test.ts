@@ -26,6 +26,8 @@ async function secondLife(
     readonly queueTimeoutMs?: number;
     /** Nobody takes callbacks after the restart. */
     readonly isHeld?: boolean;
+    /** Before the second life starts. */
+    readonly prepare?: (bench: SchedulerBench) => void;
   } = {},
 ): Promise<SchedulerBench> {
   const clock = new ManualClock();
@@ -40,6 +42,7 @@ async function secondLife(
   clock.advance(options.awayMs ?? 0);
   const bench = new SchedulerBench({ store, clock, queueTimeoutMs });
   bench.callbacks.isHeld = isHeld;
+  options.prepare?.(bench);
   await bench.scheduler.start();
   return bench;
 }
@@ -62,6 +65,23 @@ describe('a restart', () => {
     }
     const events = (await bench.events()).filter((event) => event.endsWith('requeued'));
     assert.deepEqual(events.sort(), ['r1 rollout:requeued', 'r2 rollout:requeued']);
+  });
+
+  it('archives the calls that were captured of what had begun', async () => {
+    const calls = { name: 'model-calls.steps.ndjson', path: '/calls' };
+    const bench = await secondLife(
+      async (dead) => {
+        await dead.submit('r1');
+        await (await dead.execution('r1')).hooks.agentBegins();
+      },
+      { prepare: ({ gateway }) => void gateway.files.set('r1', calls.path) },
+    );
+    await bench.empty();
+    assert.deepEqual(
+      bench.archive.saved.map(({ files }) => files),
+      [[calls]],
+    );
+    assert.deepEqual(bench.gateway.calls, ['forget r1']);
   });
 
   it('ends what had begun as a typed failure on both channels, without running it', async () => {

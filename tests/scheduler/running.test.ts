@@ -165,6 +165,23 @@ describe('a rollout that runs', () => {
     );
   });
 
+  it('has its captured calls in the archive, from where they are not needed any more once they are kept', async () => {
+    const bench = await SchedulerBench.started();
+    const calls = { name: 'model-calls.steps.ndjson', path: '/calls' };
+    bench.gateway.files.set('r1', calls.path).set('r2', calls.path);
+    await bench.submit('r1');
+    (await bench.execution('r1')).succeed();
+    await bench.empty();
+    assert.deepEqual(bench.archive.saved[0]?.files, [calls]);
+    assert.deepEqual(bench.gateway.calls, ['register r1', 'revoke r1', 'forget r1']);
+    bench.archive.unkept.push({ name: calls.name, problem: 'no space' });
+    await bench.submit('r2');
+    (await bench.execution('r2')).succeed();
+    await bench.empty();
+    assert.deepEqual(bench.archive.saved[1]?.files, [calls]);
+    assert.deepEqual(bench.gateway.calls.slice(3), ['register r2', 'revoke r2']);
+  });
+
   it('tells both channels of a failure before grading', async () => {
     const bench = await SchedulerBench.started();
     await bench.submit('r1');

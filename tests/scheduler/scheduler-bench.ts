@@ -156,6 +156,18 @@ class HandGateway implements GatewayControl {
     return Promise.resolve({ callsEnded: this.routes.delete(rolloutId) ? 2 : 0 });
   }
 
+  /** Files of captured calls by rollout, until they are forgotten. */
+  readonly files = new Map<string, string>();
+
+  captured(rolloutId: string): Promise<string | null> {
+    return Promise.resolve(this.files.get(rolloutId) ?? null);
+  }
+
+  forget(rolloutId: string): Promise<void> {
+    if (this.files.delete(rolloutId)) this.calls.push(`forget ${rolloutId}`);
+    return Promise.resolve();
+  }
+
   /** The budget that every rollout has run into. */
   spent: RouteActivity['spent'] = null;
 
@@ -163,7 +175,7 @@ class HandGateway implements GatewayControl {
     if (!this.routes.has(rolloutId) || this.spent === null) return null;
     return {
       ...{ callsRunning: 0, callsDone: 0, waiting: null, lastCallEndedAt: null },
-      ...{ refusal: null, spent: this.spent },
+      ...{ refusal: null, spent: this.spent, capture: null },
     };
   }
 }
@@ -229,10 +241,12 @@ export class HandCallbacks implements CallbackDelivery {
 
 class HandArchive implements RolloutArchive {
   readonly saved: ArchivedRollout[] = [];
+  /** Names that it cannot keep. */
+  readonly unkept: { readonly name: string; readonly problem: string }[] = [];
 
-  save(rollout: ArchivedRollout): Promise<[]> {
+  save(rollout: ArchivedRollout): ReturnType<RolloutArchive['save']> {
     this.saved.push(rollout);
-    return Promise.resolve([]);
+    return Promise.resolve(this.unkept);
   }
 
   list(): Promise<[]> {

@@ -76,6 +76,7 @@ describe('the API', () => {
         waiting: { since, bytes: 0, lastByteAt: null },
         refusal: { status: 429, message: 'slow down', at: since, count: 3 },
         spent: { limit: 'max_turns', max: 4, used: 4, refused: 2, at: since },
+        capture: { calls: 3, problem: { code: 'CAPTURE_TOO_LARGE', message: 'too much' } },
       },
     });
     const got = await serving.ask({ url: '/api/v1/rollouts/r1' });
@@ -89,6 +90,7 @@ describe('the API', () => {
         waiting: { since: at, bytes: 0, last_byte_at: null },
         refusal: { status: 429, message: 'slow down', at, count: 3 },
         spent: { limit: 'max_turns', max: 4, used: 4, refused: 2, at },
+        capture: { calls: 3, problem: { code: 'CAPTURE_TOO_LARGE', message: 'too much' } },
       },
       ...{ is_tombstone: false, callbacks: [], receipts: [] },
     });

@@ -4,6 +4,8 @@ import { makeFolder } from '../../core/make-folder.ts';
 
 /** What the folder of a server holds, beside what the store keeps there. */
 export const archiveDirOf = (dataDir: string): string => join(dataDir, 'archive');
+/** Of rollouts that are not archived yet. */
+export const captureDirOf = (dataDir: string): string => join(dataDir, 'model-calls');
 export const logFileOf = (dataDir: string): string => join(dataDir, 'logs', 'server.ndjson');
 
 /** CONFIG_INVALID when it is not there and cannot be made. */

@@ -135,6 +135,7 @@ export class EngineClient {
       const { requestId, headers } = request;
       // An answer that is not streamed begins when sampling has ended: silence before it is no stall.
       if (request.isStreaming) call.watchSilence();
+      request.onSend?.(body);
       const answer = await this.http.open(
         { method: 'POST', path, body, requestId, ...(headers !== undefined && { headers }) },
         call.signal,

@@ -53,6 +53,14 @@ export const callsDocument = z.object({
       at: instant,
     })
     .nullable(),
+  /** null = calls are not captured. */
+  capture: z
+    .object({
+      calls: z.int(),
+      /** Why nothing more is kept. */
+      problem: z.object({ code: z.string(), message: z.string() }).nullable(),
+    })
+    .nullable(),
 });
 
 export const rolloutDocument = z.object({

@@ -1,3 +1,11 @@
+/** What is captured of a rollout's model calls. */
+export interface CaptureActivity {
+  /** Sent so far. */
+  readonly calls: number;
+  /** Why nothing more is kept; null = all is. */
+  readonly problem: { readonly code: string; readonly message: string } | null;
+}
+
 /** What a rollout's model calls do at this moment. */
 export interface RouteActivity {
   readonly callsRunning: number;
@@ -29,4 +37,6 @@ export interface RouteActivity {
     /** The first of them. */
     readonly at: Date;
   } | null;
+  /** null = calls are not captured. */
+  readonly capture: CaptureActivity | null;
 }

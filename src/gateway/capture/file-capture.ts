@@ -1,0 +1,75 @@
+/** Captured calls as files, `DIR/FOLDER/model-calls.steps.ndjson`, one folder per rollout, named by a hash of its id. */
+import { createHash } from 'node:crypto';
+import { lstat, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../core/clock.ts';
+import { boundary } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import { makeFolder } from '../../core/make-folder.ts';
+import { openTrajectory } from '../../trajectory/file-trajectory-log.ts';
+import { spillFileOf } from '../../trajectory/spill.ts';
+import type { CallCapture, RouteCapture } from './call-capture.ts';
+import { FileRouteCapture } from './route-capture.ts';
+
+/** What the archive calls it. */
+export const capturedCallsName = 'model-calls.steps.ndjson';
+const documentName = 'model-calls.json';
+
+/** Of the head of such a file. */
+const format = { name: 'model-calls', version: '1' } as const;
+
+export interface FileCaptureOptions {
+  /** Absolute; made when something is first kept. */
+  readonly dir: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Of the calls of one rollout. Default 1 GiB. */
+  readonly maxBytes?: number;
+}
+
+const gibibyte = 1024 ** 3;
+
+export class FileCapture implements CallCapture {
+  readonly #options: FileCaptureOptions;
+
+  constructor(options: FileCaptureOptions) {
+    this.#options = options;
+  }
+
+  open(rolloutId: string, secrets: readonly string[]): RouteCapture {
+    const { clock, logger, maxBytes = gibibyte } = this.#options;
+    const dir = this.#folder(rolloutId);
+    return new FileRouteCapture({
+      ...{ rolloutId, clock, logger, maxBytes },
+      openLog: async () => {
+        await boundary(
+          { code: 'TRAJECTORY_WRITE_FAILED', phase: 'model-call', what: 'capturing model calls' },
+          () => makeFolder(dir, { mode: 0o700 }),
+        );
+        return await openTrajectory({
+          file: path.join(dir, documentName),
+          secrets,
+          head: {
+            ...{ sessionId: rolloutId, trajectoryId: null, agent: format },
+            ...{ notes: null, extra: null },
+          },
+        });
+      },
+    });
+  }
+
+  async fileOf(rolloutId: string): Promise<string | null> {
+    const file = spillFileOf(path.join(this.#folder(rolloutId), documentName));
+    const entry = await lstat(file).catch(() => null);
+    return entry?.isFile() === true ? file : null;
+  }
+
+  async forget(rolloutId: string): Promise<void> {
+    await rm(this.#folder(rolloutId), { recursive: true, force: true });
+  }
+
+  #folder(rolloutId: string): string {
+    const name = createHash('sha256').update(rolloutId, 'utf16le').digest('hex');
+    return path.join(this.#options.dir, name);
+  }
+}
