@@ -1,5 +1,6 @@
 /** The command tree. Harbor's names come first; ours stand beside them. */
 import { Command } from 'commander';
+import { addAgentsCommands } from './commands/agents.ts';
 import { addCleanupCommand } from './commands/cleanup.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addEngineCommand } from './commands/engine.ts';
@@ -52,6 +53,9 @@ export function buildProgram(version: string, run: RunAction): Command {
 
   const tasks = program.command('task').alias('tasks').description('write and check tasks');
   addTaskCommands(tasks, run);
+
+  const agents = program.command('agents').alias('agent').description('list and check agents');
+  addAgentsCommands(agents, run);
 
   addEngineCommand(program, run);
   const trajectories = program.command('trajectory').description('look at ATIF trajectories');

@@ -32,7 +32,7 @@ const classes: readonly (readonly [type: string, pattern: RegExp])[] = [
   ],
   [
     'ContextWindowExceededError',
-    /input token count exceeds the maximum|prompt is too long: \d+ tokens > \d+ maximum|ran out of room in the model's context window/gi,
+    /input token count exceeds the maximum|prompt is too long|ran out of room in the model's context window/gi,
   ],
   ['AgentAuthenticationError', /not logged in|authentication_failed|401 unauthorized/gi],
   ['ModelNotFoundError', /cannot use this model|model_not_found/gi],
