@@ -1,16 +1,25 @@
 /** The body of a request that has to be understood before it goes on: read whole, within a limit. */
 import type { IncomingMessage } from 'node:http';
+import { jsonShape } from '../core/json-shape.ts';
 import { RequestProblem } from './dialects/dialect.ts';
+
+/** Deeper, and what makes messages of it would run out of stack. */
+const maxDepth = 200;
+/** Conversations have a small part of that; more would hold up everybody else while they are read. */
+const maxValues = 500_000;
 
 /** Its body is larger than the limit; what is left of it is read and forgotten, up to the limit once more. */
 export class BodyTooLarge extends Error {}
 
-/** Rejects with the signal's reason, BodyTooLarge, or RequestProblem for what is no JSON object. */
+/** Rejects with the signal's reason, BodyTooLarge, or RequestProblem for what is no JSON object, or one that would take too long to read. */
 export async function jsonBody(
   request: IncomingMessage,
   { limitBytes, signal }: { readonly limitBytes: number; readonly signal: AbortSignal },
 ): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await wholeBody(request, { limitBytes, signal });
+  const { depth, values } = jsonShape(bytes);
+  if (depth > maxDepth) throw new RequestProblem('the body is nested too deeply');
+  if (values > maxValues) throw new RequestProblem('the body holds too many values');
   let body: unknown;
   try {
     body = JSON.parse(bytes.toString('utf8'));

@@ -171,6 +171,21 @@ for (const name of ['messages', 'responses'] as const) {
         assert.equal(bench.upstream.received.length, 0);
       });
 
+    it('a body that nests too deeply, or holds too many values, is refused before anything is made of it', async () => {
+      await using bench = await open(hello);
+      const before = `${bench.body().slice(0, -1)},"more":`;
+      const bodies = {
+        'nested too deeply': `${before}${'['.repeat(300)}${']'.repeat(300)}}`,
+        'too many values': `${before}[${'0,'.repeat(500_000)}0]}`,
+      };
+      for (const [why, body] of Object.entries(bodies)) {
+        const answer = await call(bench.url, { headers: bearer(bench.route), body });
+        assert.equal(answer.status, 400, why);
+        assert.match(String(assertEnvelope(name, answer)['message']), new RegExp(why));
+      }
+      assert.equal(bench.upstream.received.length, 0);
+    });
+
     it('another method, and an upgrade to a websocket, are answered at once', async () => {
       await using bench = await open(hello);
       const headers = { ...bearer(bench.route), connection: 'Upgrade', upgrade: 'websocket' };

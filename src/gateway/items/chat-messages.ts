@@ -95,7 +95,8 @@ class ChatMessages {
 
   #addUser(parts: readonly InputPart[]): void {
     this.#endSaid();
-    this.#rest.push(...parts);
+    // One by one: there may be more of them than a call has room for.
+    for (const part of parts) this.#rest.push(part);
     this.#hasBegun = true;
   }
 
@@ -155,17 +156,18 @@ class ChatMessages {
   }
 
   #endTurn(): void {
-    const results = [...this.#results];
+    const waiting = Map.groupBy(this.#results.toReversed(), ({ callId }) => callId);
+    const strays = new Set(this.#results);
     const shown: InputPart[] = [];
     for (const { callId } of this.#calls) {
-      const at = results.findIndex((result) => result.callId === callId);
-      const [result] = at === -1 ? [] : results.splice(at, 1);
+      // The first of them that no call has taken.
+      const result = waiting.get(callId)?.pop();
+      if (result !== undefined) strays.delete(result);
       const content = result === undefined ? missingResult : resultText(result);
       this.#messages.push({ role: 'tool', tool_call_id: callId, content });
-      if (result !== undefined) shown.push(...imagesOf(result));
+      if (result !== undefined) for (const part of imagesOf(result)) shown.push(part);
     }
-    const strays = results.flatMap(strayParts);
-    this.#pushRest([...shown, ...strays, ...this.#rest]);
+    this.#pushRest([...shown, ...[...strays].flatMap(strayParts), ...this.#rest]);
     this.#calls = [];
     this.#results = [];
     this.#rest = [];

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { ToolNames } from '../../../src/gateway/items/tool-names.ts';
 import { chatMessages, type MessageRules } from '../../../src/gateway/items/chat-messages.ts';
 import type { ConversationItem } from '../../../src/gateway/items/conversation.ts';
-import { calls, image, returns, says, thinks } from './conversations.ts';
+import { calls, image, returns, says, text, thinks } from './conversations.ts';
 
 const rules: MessageRules = { systemTurns: 'positional-user', reasoningField: 'reasoning_content' };
 const open = '[result of c9, which is no open call]';
@@ -230,6 +230,26 @@ const rows: readonly {
     ],
     messages: [user('Hi\n\n ')],
   },
+  {
+    title:
+      'of two results of one call the first one counts, and of two calls of one name each has its own',
+    items: [
+      calls('c1'),
+      calls('c1'),
+      calls('c2'),
+      returns('c2', 'a'),
+      returns('c1', 'b'),
+      returns('c2', 'late'),
+      returns('c1', 'c'),
+    ],
+    messages: [
+      assistant(null, called('c1', 'c1', 'c2')),
+      tool('c1', 'b'),
+      tool('c1', 'c'),
+      tool('c2', 'a'),
+      user('[result of c2, which is no open call]\nlate'),
+    ],
+  },
 ];
 
 describe('a conversation as chat messages', () => {
@@ -237,4 +257,27 @@ describe('a conversation as chat messages', () => {
     it(`follows the rule that ${title}`, () => {
       assert.deepEqual(chatMessages(items, new ToolNames([]), { ...rules, ...given }), messages);
     });
+
+  it('finds the results of many calls without looking at each for every call', () => {
+    const count = 1_000;
+    let looks = 0;
+    const results = Array.from({ length: count }, (_, index) => {
+      const result = returns(`c${count - 1 - index}`, 'a');
+      return Object.defineProperty({ ...result }, 'callId', {
+        get: () => ((looks += 1), `c${count - 1 - index}`),
+      });
+    });
+    const said = Array.from({ length: count }, (_, index) => calls(`c${index}`));
+    const messages = chatMessages([...said, ...results], new ToolNames([]), rules);
+    assert.equal(messages.length, count + 1);
+    assert.ok(looks < 10 * count, `${looks} looks`);
+  });
+
+  it('takes a message of very many parts', () => {
+    const parts = Array.from({ length: 300_000 }, () => text('a'));
+    const item: ConversationItem = { kind: 'message', role: 'user', parts };
+    const [message, ...others] = chatMessages([item], new ToolNames([]), rules);
+    assert.equal(message?.role, 'user');
+    assert.equal(others.length, 0);
+  });
 });

@@ -20,7 +20,8 @@ export function readMessage(message: GivenMessage, at: string): readonly Convers
   for (const block of blocksOf(content, `${at}.content`)) {
     const item = role === 'assistant' ? assistantItem(block) : userItem(block);
     if (item === null)
-      parts.push(...(role === 'assistant' ? assistantParts(block) : readParts(block)));
+      for (const part of role === 'assistant' ? assistantParts(block) : readParts(block))
+        parts.push(part);
     else {
       endParts();
       items.push(item);
