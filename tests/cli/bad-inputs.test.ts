@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { plainTask } from '../fakes/task-folder.ts';
+import { CommandLines } from '../support/command-lines.ts';
 import { slipwayRun, startSlipway, type RunDocument } from '../support/slipway-cli.ts';
 import { badTasks } from './bad-tasks.ts';
 
@@ -107,19 +108,21 @@ interface BadCommand {
   /** What standard error begins with. */
   readonly says: RegExp;
   readonly variables?: Readonly<Record<string, string>>;
+  /** Runs as users run it: one for every way in which a command line ends. */
+  readonly isProcess?: true;
 }
 
 const here = (name: string): string => path.join('{root}', name);
 
 // prettier-ignore
 const badCommands: Readonly<Record<string, BadCommand>> = {
-  'an unknown flag': { argv: ['run', '--colour', 'red'], exitCode: 2, says: /unknown option '--colour'/ },
+  'an unknown flag': { argv: ['run', '--colour', 'red'], exitCode: 2, says: /unknown option '--colour'/, isProcess: true },
   'an unknown command': { argv: ['fly'], exitCode: 2, says: /unknown command 'fly'/ },
   'no attempts': { argv: ['run', '-k', '0'], exitCode: 2, says: /^CONFIG_INVALID \[--n-attempts\]: .* — Give a whole number of at least 1/ },
   'a multiplier that is no number': { argv: ['run', '--timeout-multiplier', 'much'], exitCode: 2, says: /^CONFIG_INVALID \[--timeout-multiplier\]/ },
   'a plugin': { argv: ['run', '--plugin', 'm:C'], exitCode: 2, says: /^CONFIG_INVALID \[--plugin\]: .*not supported/ },
   'a simulated user': { argv: ['run', '--user-agent', 'x'], exitCode: 2, says: /^CONFIG_INVALID \[--user-agent\]/ },
-  'a hosted run': { argv: ['run', '--launch'], exitCode: 2, says: /^CONFIG_INVALID \[--launch\]/ },
+  'a hosted run': { argv: ['run', '--launch'], exitCode: 2, says: /^CONFIG_INVALID \[--launch\]/, isProcess: true },
   'an agent class without a module': { argv: ['run', '--agent-import-path', 'Class', '-p', here('tasks')], exitCode: 2, says: /^CONFIG_INVALID \[agents\[0\]\.import_path\]/ },
   'kwargs without =': { argv: ['run', '--ak', 'what'], exitCode: 2, says: /^CONFIG_INVALID \[--agent-kwarg\]: expected KEY=VALUE/ },
   'mounts that are no list': { argv: ['run', '--mounts', '{}'], exitCode: 2, says: /^CONFIG_INVALID \[--mounts\]/ },
@@ -138,7 +141,7 @@ const badCommands: Readonly<Record<string, BadCommand>> = {
   'an unknown environment': { argv: ['run', '-e', 'moon', '-p', here('tasks')], exitCode: 2, says: /^ENVIRONMENT_UNKNOWN .* — Use one of: local, docker/ },
   'an option that the environment does not have': { argv: ['run', '-e', 'local', '--ek', 'colour=red', '-p', here('tasks')], exitCode: 2, says: /^CONFIG_INVALID .*colour/s },
   'an unknown agent': { argv: ['run', '-a', 'nobody', '-p', here('tasks')], exitCode: 2, says: /^AGENT_UNKNOWN .* — Use one of:.*oracle/ },
-  'an engine that does not answer': { argv: ['run', '-e', 'docker', '-p', here('tasks')], exitCode: 1, says: /^ENVIRONMENT_UNAVAILABLE/, variables: { DOCKER_HOST: 'unix:///nonexistent/docker.sock' } },
+  'an engine that does not answer': { argv: ['run', '-e', 'docker', '-p', here('tasks')], exitCode: 1, says: /^ENVIRONMENT_UNAVAILABLE/, variables: { DOCKER_HOST: 'unix:///nonexistent/docker.sock' }, isProcess: true },
   'no task at all': { argv: ['run'], exitCode: 2, says: /^DATASET_EMPTY \[--path\]/ },
   'a folder without tasks': { argv: ['run', '-p', here('jobs-empty')], exitCode: 2, says: /^DATASET_EMPTY \[path\]: no folder in .* — Name a task folder/ },
   'a filter that matches nothing': { argv: ['run', '-p', here('few'), '-i', 'zzz*'], exitCode: 2, says: /^DATASET_EMPTY/ },
@@ -157,7 +160,9 @@ const badCommands: Readonly<Record<string, BadCommand>> = {
 };
 
 describe('commands that cannot be carried out', { timeout: 200_000 }, () => {
+  let commandLines: CommandLines;
   before(async () => {
+    commandLines = new CommandLines();
     const files: Record<string, string> = {
       'job.ini': 'x',
       'broken.yaml': 'a: [1',
@@ -177,15 +182,22 @@ describe('commands that cannot be carried out', { timeout: 200_000 }, () => {
     await mkdir(path.join(root, 'tasks'), { recursive: true });
   });
 
-  for (const [title, { argv, exitCode, says, variables = {} }] of Object.entries(badCommands))
-    it(`${title}: exit ${exitCode}, ${says.source}`, async () => {
-      const ended = await startSlipway(
-        argv.map((part) => part.replace('{root}', root)),
-        { stateDir: path.join(root, 'state'), cwd: root, variables },
-      ).ended;
-      assert.match(ended.stderr.replace(/^error: /, ''), says);
-      assert.equal(ended.exitCode, exitCode);
+  after(() => commandLines[Symbol.asyncDispose]());
+
+  for (const [title, bad] of Object.entries(badCommands))
+    it(`${title}: exit ${bad.exitCode}, ${bad.says.source}`, async () => {
+      const argv = bad.argv.map((part) => part.replace('{root}', root));
+      const stateDir = path.join(root, 'state');
+      const { variables = {} } = bad;
+      const ended = bad.isProcess
+        ? { held: [], ...(await startSlipway(argv, { stateDir, cwd: root, variables }).ended) }
+        : await commandLines.run({
+            ...{ argv, cwd: root, variables: { SLIPWAY_STATE_DIR: stateDir, ...variables } },
+          });
+      assert.match(ended.stderr.replace(/^error: /, ''), bad.says);
+      assert.equal(ended.exitCode, bad.exitCode);
       assert.equal(ended.stdout, '');
       assert.ok(!stackTrace.test(ended.stderr), ended.stderr);
+      assert.deepEqual(ended.held, []);
     });
 });
