@@ -3,6 +3,7 @@
  * generation that is silent for ten minutes among them. Names of agents pick some; SILENCE_SEC sets the silence; CASES picks by a part of the name; with `--save`
  * what the first case sends becomes the fixture of the version.
  */
+import { rollOutOnce } from '../integration/clis/rolled-out.ts';
 import { cliCases, cliSubjects, runCase, silentCase } from '../integration/clis/cli-cases.ts';
 
 const asked = process.argv.slice(2).filter((name) => !name.startsWith('-'));
@@ -10,7 +11,10 @@ const saves = process.argv.includes('--save');
 const silenceMs = Number(process.env['SILENCE_SEC'] ?? '600') * 1000;
 const wanted = process.env['CASES'] ?? '';
 const subjects = cliSubjects.filter(({ agent }) => asked.length === 0 || asked.includes(agent));
-const cases = [...cliCases, silentCase(silenceMs)].filter(({ name }) => name.includes(wanted));
+const rollout = { name: 'a rollout of a server', isRollout: true } as const;
+const cases = [...cliCases, silentCase(silenceMs), rollout].filter(({ name }) =>
+  name.includes(wanted),
+);
 if (subjects.length === 0 || cases.length === 0) {
   console.error(
     `nothing is left to show: agents are ${cliSubjects.map(({ agent }) => agent).join(', ')}`,
@@ -23,7 +27,8 @@ for (const subject of subjects)
     const since = performance.now();
     let problem = '';
     try {
-      await runCase(one, subject, { saves });
+      if ('isRollout' in one) await rollOutOnce(subject.agent);
+      else await runCase(one, subject, { saves });
     } catch (error) {
       failed += 1;
       problem = error instanceof Error ? (error.stack ?? error.message) : String(error);

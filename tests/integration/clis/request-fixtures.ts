@@ -48,8 +48,11 @@ export function requestShapes(calls: readonly RecordedCall[]): readonly unknown[
     headers: Object.fromEntries(
       Object.entries(headers)
         .filter(([name]) => !leftOut.has(name))
-        .map(([name, value]) => [name, unnamed.has(name) ? '<value>' : shapeOf(value)])
-        .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+        .map(([name, value]): readonly [string, unknown] => [
+          name,
+          unnamed.has(name) ? '<value>' : shapeOf(value),
+        ])
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
     ),
     body: shapeOf(JSON.parse(body) as unknown),
   }));

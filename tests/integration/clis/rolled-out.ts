@@ -1,0 +1,59 @@
+/** One rollout of a command line agent by a server: `POST /rollout`, on the controller's model, whose key the agent never has. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { serveEngine } from '../../../src/app/serve-engine.ts';
+import { RolloutController } from '../../../src/callbacks/rollout-controller.ts';
+import { validateTrajectory } from '../../../src/trajectory/validate.ts';
+import type { AtifTrajectory } from '../../../src/wire/atif/atif.ts';
+import { taskFolder } from '../../fakes/task-folder.ts';
+import { startServeProcess } from '../../support/serve-process.ts';
+import { filesBelow } from '../../support/files-below.ts';
+import { scriptTask, upstreamKey } from './cli-bench.ts';
+
+export async function rollOutOnce(agent: string): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-cli-rollout-'));
+  stack.defer(() => rm(root, { recursive: true, force: true }));
+  const script = [{ shell: 'echo yes > /app/answer' }, { say: 'All is done.' }];
+  const task = stack.use(await taskFolder(scriptTask(script)));
+  const engine = stack.use(
+    await serveEngine(
+      { policy: 'tool-script', port: '0', apiKeyEnv: 'ENGINE_KEY' },
+      { ENGINE_KEY: upstreamKey },
+    ),
+  );
+  const server = stack.use(
+    await startServeProcess(
+      [
+        ...['--backend', 'native', '--backend-native-agent', agent],
+        ...['--backend-native-model', 'openai/mock', '--backend-native-environment', 'local'],
+      ],
+      { stateDir: root },
+    ),
+  );
+  const controller = stack.use(new RolloutController({ serverUrl: server.url }));
+  await controller.start();
+  const result = await controller.run({
+    rollout_id: `${agent}-1`,
+    initial_messages: [],
+    chat_completions_url: `${engine.url}/v1`,
+    llm_api_key: upstreamKey,
+    metadata: { harbor_task: task.dir },
+  });
+  const said = JSON.stringify([result.completion, result.grader]);
+  assert.equal(result.status, 'success', said);
+  assert.equal(result.reward, 1, said);
+  await server.stop();
+  const files = await filesBelow(root);
+  // The store keeps what was asked, for a server that is started again.
+  for (const [name, text] of files)
+    assert.ok(name.includes('store.sqlite') || !text.includes(upstreamKey), `${name}: the key`);
+  const archived = [...files].find(([name]) => /archive\/.*trajectory\.json$/.test(name));
+  const trajectory = JSON.parse(archived?.[1] ?? 'null') as AtifTrajectory | null;
+  assert.deepEqual(validateTrajectory(trajectory), []);
+  assert.equal(trajectory?.agent.name, agent);
+  const calls = trajectory.steps.flatMap(({ tool_calls: made }) => made ?? []);
+  assert.equal(calls.length, 1, 'the call of its own shell');
+}
