@@ -3,6 +3,7 @@
  * nothing is to be taken out the bytes go on as they are, each piece at once.
  */
 import { messageOf } from '../../core/errors.ts';
+import { exactJson } from '../../core/exact-json.ts';
 import type { ModelPart } from '../../engines/model-call.ts';
 import { recordOf, type JsonRecord } from '../../engines/shared/json.ts';
 import type { AnswerReader } from '../../engines/shared/running-call.ts';
@@ -82,7 +83,7 @@ export class RelayAnswer {
     if (hidden === null) return nothing;
     if (document === null) return bytes;
     const shown = withoutHidden(document, hidden, { isStream: false });
-    return shown === document ? bytes : Buffer.from(JSON.stringify(shown));
+    return shown === document ? bytes : Buffer.from(exactJson(shown));
   }
 
   /** What of it goes to the client. */
@@ -100,7 +101,7 @@ export class RelayAnswer {
     if (document === null) return nothing;
     const shown = withoutHidden(document, hidden, { isStream: true });
     if (shown === document) return bytes;
-    return shown === null ? nothing : eventWithData(event, JSON.stringify(shown));
+    return shown === null ? nothing : eventWithData(event, exactJson(shown));
   }
 
   /** After the first problem nothing more is read: what follows would be put in a wrong place. */

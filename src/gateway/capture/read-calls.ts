@@ -1,0 +1,66 @@
+/** Reads captured calls back: each request with its answer, in the order in which the answers ended, and last those that have none. */
+import { readSpill } from '../../trajectory/spill.ts';
+import type { AtifStep } from '../../wire/atif/atif.ts';
+import type { CallDialect, CallEnd, CallPurpose } from './call-capture.ts';
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+export interface ReadCall {
+  /** Counts from 1, in the order in which they were sent. */
+  readonly call: number;
+  readonly dialect: CallDialect;
+  readonly purpose: CallPurpose;
+  readonly isStreaming: boolean;
+  /** The call whose question it asks again; null = none. */
+  readonly repeats: number | null;
+  /** The body as it went up. */
+  readonly request: string;
+  /** null = the server died before it was known. */
+  readonly end: CallEnd | null;
+  /** Ids and log-probabilities are in its `metrics`; null = nothing was sampled. */
+  readonly answer: AtifStep | null;
+  /** Of the end: status, problem, times, tokens of a call that counts. */
+  readonly facts: JsonRecord;
+}
+
+/** TRAJECTORY_INVALID for a file that is no capture. What was torn by the death of the server is left out. */
+export async function* readCalls(file: string): AsyncGenerator<ReadCall> {
+  const open = new Map<unknown, AtifStep>();
+  for await (const line of readSpill(file)) {
+    if ('slipway_spill' in line) continue;
+    const call = line.extra?.['call'];
+    if (call === undefined) continue; // the last one
+    const asked = open.get(call);
+    if (asked === undefined) open.set(call, line);
+    else {
+      open.delete(call);
+      yield readCall(asked, line);
+    }
+  }
+  for (const asked of open.values()) yield readCall(asked, null);
+}
+
+/** Whether a capture says of itself that nothing of it is missing. */
+export async function isWholeCapture(file: string): Promise<boolean> {
+  let isWhole = false;
+  for await (const line of readSpill(file))
+    isWhole = !('slipway_spill' in line) && line.extra?.['calls'] !== undefined;
+  return isWhole;
+}
+
+function readCall(asked: AtifStep, ended: AtifStep | null): ReadCall {
+  const { call, dialect, purpose, streamed, repeats, request } = asked.extra ?? {};
+  const { call: _, end, ...facts } = ended?.extra ?? {};
+  return {
+    call: Number(call),
+    // The writer of the file is ours, and its head says so.
+    dialect: dialect as CallDialect,
+    purpose: purpose as CallPurpose,
+    isStreaming: streamed === true,
+    repeats: typeof repeats === 'number' ? repeats : null,
+    request: String(request),
+    end: end === undefined ? null : (end as CallEnd),
+    answer: ended?.source === 'agent' ? ended : null,
+    facts,
+  };
+}
