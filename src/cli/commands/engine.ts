@@ -15,7 +15,7 @@ export function addEngineCommand(
     .option('--port <N>', 'port; 0 = any free one (default: 0)')
     .option('--model <NAME>', 'name of the model (default: mock)')
     .option('--tokenizer <PATH>', 'tokenizer.json or its folder (default: the bundled vocabulary)')
-    .option('--policy <NAME|FILE>', 'echo, terminus-done, random-text, or a module (default: echo)')
+    .option('--policy <NAME|FILE>', 'a name (docs/engine.md) or a module (default: echo)')
     .option('--seed <N>', 'seed of everything that is drawn (default: 0)')
     .option('--non-canonical <SHARE>', 'share of replies in ids that encoding would not give')
     .option('--latency <LAW>', 'before the first token: constant:MS or pareto:SCALE_MS,ALPHA[,CAP]')
