@@ -8,6 +8,8 @@ export interface CallsTask {
   readonly count: number;
   readonly concurrency: number;
   readonly isStreamed: boolean;
+  /** Of a complete stream; default: those of the upstream. */
+  readonly events?: number;
 }
 
 export interface CallsResult {
@@ -56,7 +58,7 @@ async function call(): Promise<void> {
       events += 1;
       times.push(Number(now - BigInt(at)) / 1e6);
     }
-    if (lines.includes('data: [DONE]') && events === eventsPerStream) return;
+    if (lines.includes('data: [DONE]') && events === (task.events ?? eventsPerStream)) return;
   }
   broken += 1;
 }

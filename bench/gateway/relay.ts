@@ -1,10 +1,14 @@
-/** A process with the data server as `slipway serve` has it, and one live route. Prints its address with the key in it. */
+/**
+ * A process with the data server as `slipway serve` has it, and one live route. Prints its address with the key in it. Arguments: the upstream's address
+ * and, as JSON, the rules of the route.
+ */
 import { fastify } from 'fastify';
 import { systemClock } from '../../src/core/clock.ts';
 import { silentLogger } from '../../src/core/logger.ts';
 import { openEngine } from '../../src/engines/registry.ts';
 import { ModelGateway } from '../../src/gateway/model-gateway.ts';
 import { registerGateway } from '../../src/gateway/register-gateway.ts';
+import { noRules, type RouteRules } from '../../src/wire/rollout/route-rules.ts';
 import { UrlPolicy } from '../../src/wire/url-policy.ts';
 
 let address = '';
@@ -20,7 +24,9 @@ server.get('/usage', () => {
   return { rss: process.memoryUsage.rss(), cpuMs: (user + system) / 1_000 };
 });
 address = await server.listen({ host: '127.0.0.1', port: 0, backlog: 4_096 });
+const [upstreamUrl = '', rules = JSON.stringify(noRules)] = process.argv.slice(2);
 const { apiKey } = await relay.register({
-  ...{ rolloutId: 'bench', upstreamUrl: process.argv[2] ?? '', upstreamKey: 'bench-upstream-key' },
+  ...{ rolloutId: 'bench', upstreamUrl, upstreamKey: 'bench-upstream-key' },
+  rules: JSON.parse(rules) as RouteRules,
 });
 console.log(JSON.stringify({ url: `${address}/k/${apiKey}` }));

@@ -1,4 +1,7 @@
-/** A process that answers chat completions: whole ones at once, streams as evenly spaced events that carry the moment they were written. */
+/**
+ * A process that answers chat completions: whole ones at once, streams as evenly spaced events that carry the moment they were written. Arguments: how many
+ * events, and how many milliseconds from one to the next.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -11,6 +14,7 @@ const whole = JSON.stringify({
 });
 
 if (import.meta.main) {
+  const [events = eventsPerStream, everyMs = eventEveryMs] = process.argv.slice(2).map(Number);
   const server = createServer((request, response) => {
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
@@ -26,10 +30,10 @@ if (import.meta.main) {
         const document = JSON.stringify({ at: String(process.hrtime.bigint()), padding });
         response.write(`data: ${document}\n\n`);
         sent += 1;
-        if (sent < eventsPerStream) return;
+        if (sent < events) return;
         clearInterval(timer);
         response.end('data: [DONE]\n\n');
-      }, eventEveryMs);
+      }, everyMs);
       response.on('close', () => clearInterval(timer));
     });
   });

@@ -22,8 +22,14 @@ export class ListeningProcess implements AsyncDisposable {
     this.url = url;
   }
 
-  static async start(argv: readonly string[]): Promise<ListeningProcess> {
-    const child = spawn(process.execPath, argv, {
+  /** `before`: words in front of the program. */
+  static async start(
+    argv: readonly string[],
+    options: { readonly before?: readonly string[] } = {},
+  ): Promise<ListeningProcess> {
+    const { before = [] } = options;
+    const [program = '', ...words] = [...before, process.execPath, ...argv];
+    const child = spawn(program, words, {
       cwd: root,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -35,6 +41,10 @@ export class ListeningProcess implements AsyncDisposable {
       }),
     ])) as [string];
     return new ListeningProcess(child, (JSON.parse(line) as { url: string }).url);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
   }
 
   /** Resolves when it does nothing any more: what it does at its start beside listening is over. Waits no longer than some seconds. */
@@ -49,7 +59,7 @@ export class ListeningProcess implements AsyncDisposable {
   }
 
   #processorTicks(): number {
-    const line = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
+    const line = readFileSync(`/proc/${this.pid}/stat`, 'utf8');
     // The name of the program, in parentheses, may hold anything.
     const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
     return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
@@ -95,9 +105,15 @@ export function load(task: LoadTask): Promise<LoadResult> {
 }
 
 /** Runs a file that takes a JSON document as its argument and prints one. */
-export async function runPart<Result>(file: string, task: object): Promise<Result> {
-  const argv = [file, JSON.stringify(task)];
-  const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+export async function runPart<Result>(
+  file: string,
+  task: object,
+  options: { readonly before?: readonly string[] } = {},
+): Promise<Result> {
+  const { before = [] } = options;
+  const words: readonly string[] = [...before, process.execPath, file, JSON.stringify(task)];
+  const [program = '', ...argv] = words;
+  const child = spawn(program, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.on('data', (piece: Buffer) => (text += piece.toString()));
   await once(child, 'close');
