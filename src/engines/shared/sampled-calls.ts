@@ -11,6 +11,9 @@
 import type { ModelPart, SampledToolCall } from '../model-call.ts';
 import { JsonEnd } from './json-end.ts';
 
+/** Each piece looks at all of them: an answer without end would hold up everybody else. */
+const maxCalls = 1024;
+
 export interface ToolCallPiece {
   /** null = the host does not say. */
   readonly index: number | null;
@@ -62,6 +65,7 @@ export class SampledCalls {
     // Hosts that repeat a field may repeat it empty.
     const piece = { ...given, id: said(given.id), name: said(given.name) };
     const call = this.#callOf(piece);
+    if (call === null) return `the answer has more than ${maxCalls} tool calls`;
     if (call !== this.#last) this.#settle(call);
     this.#last = call;
     if (piece.name !== null && call.name !== null && piece.name !== call.name)
@@ -92,9 +96,11 @@ export class SampledCalls {
     }
   }
 
-  #callOf(piece: ToolCallPiece): GrowingCall {
+  /** null = there is no room for one more. */
+  #callOf(piece: ToolCallPiece): GrowingCall | null {
     const known = this.#known(piece);
     if (known !== null && !isAnother(known, piece)) return known;
+    if (this.#calls.length >= maxCalls) return null;
     const { index } = piece;
     const isFree = index !== null && this.#calls.every((call) => call.index !== index);
     const call: GrowingCall = {

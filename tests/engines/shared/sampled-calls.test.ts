@@ -117,4 +117,15 @@ describe('the pieces of tool calls', () => {
     assert.match(calls.add(piece({ index: 0, arguments: 'x' })) ?? '', /goes on after/);
     assert.match(calls.add(piece({ index: 1, id: 'b', name: 'see' })) ?? '', /two names/);
   });
+
+  it('are refused where there are more calls than any model makes in an answer', () => {
+    const calls = new SampledCalls('req', () => undefined);
+    const problems = Array.from({ length: 1_025 }, (_, index) =>
+      calls.add(piece({ index, id: `c${index}`, name: 'run', arguments: '{}' })),
+    );
+    assert.match(problems.pop() ?? '', /more than 1024 tool calls/);
+    assert.ok(problems.every((problem) => problem === null));
+    assert.equal(calls.calls.length, 1_024);
+    assert.equal(calls.add(piece({ index: 0 })), null);
+  });
 });
