@@ -22,22 +22,23 @@ function spoiled(call: ModelCall, vocabulary: Vocabulary): ModelCall {
   return {
     requestId: call.requestId,
     async *[Symbol.asyncIterator](): AsyncGenerator<ModelPart> {
-      for await (const part of call) yield part.type === 'end' ? encodedAgain(part) : part;
+      for await (const part of call) yield encodedAgain(part, vocabulary);
     },
   };
+}
 
-  function encodedAgain(end: Extract<ModelPart, { readonly type: 'end' }>): ModelPart {
-    const { outputIds, logprobs } = end.result;
-    if (outputIds === null) return end;
-    const text = vocabulary.decode(outputIds, { skipsSpecial: false });
-    const ids = vocabulary.encode(text, { parsesSpecial: true });
-    return {
-      type: 'end',
-      result: {
-        ...end.result,
-        outputIds: ids,
-        logprobs: ids.map((_, index) => logprobs?.[index] ?? 0),
-      },
-    };
-  }
+/** The end of an answer with ids made of its text; any other part as it is. */
+export function encodedAgain(part: ModelPart, vocabulary: Vocabulary): ModelPart {
+  if (part.type !== 'end' || part.result.outputIds === null) return part;
+  const { outputIds, logprobs } = part.result;
+  const text = vocabulary.decode(outputIds, { skipsSpecial: false });
+  const ids = vocabulary.encode(text, { parsesSpecial: true });
+  return {
+    type: 'end',
+    result: {
+      ...part.result,
+      outputIds: ids,
+      logprobs: ids.map((_, index) => logprobs?.[index] ?? 0),
+    },
+  };
 }

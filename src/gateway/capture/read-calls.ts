@@ -50,7 +50,8 @@ export async function isWholeCapture(file: string): Promise<boolean> {
 
 function readCall(asked: AtifStep, ended: AtifStep | null): ReadCall {
   const { call, dialect, purpose, streamed, repeats, request } = asked.extra ?? {};
-  const { call: _, end, ...facts } = ended?.extra ?? {};
+  const facts = ended?.extra ?? {};
+  const { end } = facts;
   return {
     call: Number(call),
     // The writer of the file is ours, and its head says so.

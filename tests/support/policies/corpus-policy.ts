@@ -49,7 +49,7 @@ const pieces = [
 
 const thinking = ['<think>', '</think>', '<think>hm</think>', ' <think> '] as const;
 
-function text(random: () => number, most: number): string {
+export function hostileText(random: () => number, most: number): string {
   const count = Math.floor(random() * most);
   return Array.from({ length: count }, () => pieces[Math.floor(random() * pieces.length)]).join('');
 }
@@ -58,23 +58,30 @@ export default function corpusPolicy({ messages, turn }: Request): Reply {
   const item = itemOf(messages);
   const random = seededRandom(item * 1_000 + turn + 1);
   const isEnding = turn >= turnsOf(item) - 2;
-  const analysis = `${marker(item, turn)} ${text(random, 12)}`;
+  const analysis = `${marker(item, turn)} ${hostileText(random, 12)}`;
   const document = JSON.stringify({
     analysis,
-    plan: text(random, 8),
+    plan: hostileText(random, 8),
     commands: isEnding || random() < 0.4 ? [] : [{ keystrokes: command(random), duration: 0 }],
     ...(isEnding && { task_complete: true }),
   });
-  const reasoning = random() < 0.3 ? { reasoning: `hm, ${text(random, 10)}` } : {};
+  const reasoning = random() < 0.3 ? { reasoning: `hm, ${hostileText(random, 10)}` } : {};
   if (isEnding) return { content: document, ...reasoning };
   const kind = random();
-  if (kind < 0.08) return { content: `${marker(item, turn)} ${text(random, 20)}`, ...reasoning };
+  if (kind < 0.08)
+    return { content: `${marker(item, turn)} ${hostileText(random, 20)}`, ...reasoning };
   if (kind < 0.16) {
     const tag = thinking[Math.floor(random() * thinking.length)] ?? '<think>';
-    return { content: `${marker(item, turn)}${tag}${text(random, 6)}${document}`, ...reasoning };
+    return {
+      content: `${marker(item, turn)}${tag}${hostileText(random, 6)}${document}`,
+      ...reasoning,
+    };
   }
   if (kind < 0.4)
-    return { content: `${text(random, 6)}${document}${text(random, 6)}`, ...reasoning };
+    return {
+      content: `${hostileText(random, 6)}${document}${hostileText(random, 6)}`,
+      ...reasoning,
+    };
   return { content: document, ...reasoning };
 }
 

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadVocabulary } from '../../../src/engines/server/vocabulary/load-vocabulary.ts';
+import { runGatewayCorpus } from './exact-corpus.ts';
+import { reEncodingCapture } from './re-encoding-capture.ts';
+
+const size = { rollouts: 9, mostTurns: 4, seed: 7, concurrency: 4 } as const;
+const options = { timeout: 120_000 };
+
+test(
+  'every call through the gateway is captured as the engine sampled it, in every dialect',
+  options,
+  async () => {
+    const report = await runGatewayCorpus(size);
+    assert.deepEqual(report.problems, []);
+    const calls = Object.values(report.calls);
+    assert.ok(calls.every((count) => count > 2), `${calls.join()} calls`); // prettier-ignore
+    const all = calls.reduce((sum, count) => sum + count, 0);
+    assert.ok(report.nonCanonical * 10 >= all, `${report.nonCanonical} of ${all} not canonical`);
+    assert.ok(report.streamed > 0 && report.streamed < all);
+  },
+);
+
+test('a capture that decodes and encodes again is found out', options, async () => {
+  const vocabulary = await loadVocabulary(null);
+  const report = await runGatewayCorpus({
+    ...{ ...size, rollouts: 3 },
+    spoil: (capture) => reEncodingCapture(capture, vocabulary),
+  });
+  assert.ok(report.differing > 0);
+  assert.equal(report.differing, report.nonCanonical);
+});
