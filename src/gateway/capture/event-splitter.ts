@@ -70,10 +70,10 @@ function eventEnd(bytes: Buffer, from: number, hasReturns: boolean): number {
   return -1;
 }
 
-/** Length of the line end that stands there; 0 = none. */
+/** Length of the line end that stands there; 0 = none, or none that is known to have come whole. */
 function lineEndAt(bytes: Buffer, at: number): number {
   if (bytes[at] === lineFeed) return 1;
-  if (bytes[at] !== carriageReturn) return 0;
+  if (bytes[at] !== carriageReturn || at + 1 >= bytes.length) return 0;
   return bytes[at + 1] === lineFeed ? 2 : 1;
 }
 

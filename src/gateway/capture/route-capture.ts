@@ -43,6 +43,8 @@ export class FileRouteCapture implements RouteCapture {
   #waiting = 0;
   #bytes = 0;
   #problem: CaptureActivity['problem'] = null;
+  /** Nothing is written behind a gap. */
+  #hasGap = false;
   /** The end of all writing so far. */
   #tail: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
@@ -107,8 +109,9 @@ export class FileRouteCapture implements RouteCapture {
   async #write(opening: Promise<TrajectoryLog>, { step, sampledText, size }: SpilledStep) {
     try {
       const log = await opening;
-      if (this.#problem === null) await log.append(step, { sampledText });
+      if (!this.#hasGap) await log.append(step, { sampledText });
     } catch (error) {
+      this.#hasGap = true;
       this.#fail(error);
     } finally {
       this.#waiting -= size;
