@@ -25,6 +25,7 @@ import { pinnedBody } from './pinned-body.ts';
 import { answerHeaders, upstreamHeaders } from './relay-headers.ts';
 import { RequestBody } from './request-body.ts';
 import { SampledTokens } from './sampled-tokens.ts';
+import { SecretFilter } from './secret-filter.ts';
 import { BodyTooLarge, wholeBody } from './whole-body.ts';
 
 /** A refusal is read no further than this. */
@@ -75,6 +76,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
   readonly #startedMs: number;
   readonly #isGone: () => void;
   readonly #body: RequestBody | null;
+  readonly #filter: SecretFilter;
   /** Ends what comes before the sending. */
   readonly #life = new LinkedAbort([]);
   /** null = the body cannot be sent once more. */
@@ -98,6 +100,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
 
   constructor(parts: RelayCallParts) {
     this.#parts = parts;
+    this.#filter = new SecretFilter(parts.route.secrets);
     this.startedAt = parts.clock.now();
     this.#startedMs = parts.clock.monotonicMs();
     const { promise, resolve } = Promise.withResolvers<undefined>();
@@ -253,7 +256,8 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
       } else {
         const { route, response, capture } = this.#parts;
         route.succeeded();
-        response.end(capture?.end() ?? undefined);
+        const last = this.#filter.push(capture?.end() ?? Buffer.alloc(0));
+        response.end(Buffer.concat([last, this.#filter.end()]));
       }
     }
     this.#settle();
@@ -264,7 +268,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     const { capture, response } = this.#parts;
     let shown: Buffer;
     try {
-      shown = capture?.push(chunk) ?? chunk;
+      shown = this.#filter.push(capture?.push(chunk) ?? chunk);
     } catch (error) {
       this.#early ??= 'cut';
       this.#problem = messageOf(error);
@@ -311,8 +315,12 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     const { route, response, onRefusal } = this.#parts;
     const { 'content-encoding': encoding, ...plain } = headers;
     // Nobody asked for a compressed answer: what it says is lost, its status is not.
-    const text =
+    const whole =
       encoding === undefined ? route.withoutSecrets(Buffer.concat(pieces).toString('utf8')) : '';
+    // Where it was cut, half a key may be its end.
+    const told = this.#filter.push(Buffer.from(whole));
+    const rest = this.#bytes < refusalBytes ? this.#filter.end() : Buffer.alloc(0);
+    const text = Buffer.concat([told, rest]).toString('utf8');
     this.#early ??= 'refused';
     if (status < 400) {
       const message = `the model's address answers with the redirection ${status}`;

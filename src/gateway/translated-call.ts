@@ -28,6 +28,7 @@ import type { AnswerEvent } from './items/answer.ts';
 import { chatRequest } from './items/chat-request.ts';
 import { ToolNames } from './items/tool-names.ts';
 import type { CallState, LiveRoute } from './live-route.ts';
+import { maskedPart } from './masked-part.ts';
 import { pinnedFields, pinnedRequest } from './pinned-request.ts';
 import { callProblem, ownProblem } from './problems.ts';
 import type { RelayedCall } from './relay-call.ts';
@@ -271,7 +272,8 @@ export class TranslatedCall implements CallState {
   /** What the part brings; the capture has it before it is made into anything. */
   #seen(part: ModelPart, items: AnswerItems): readonly AnswerEvent[] {
     this.#parts.capture?.part(part);
-    const events = items.push(part);
+    const { route } = this.#parts;
+    const events = items.push(maskedPart(part, (text) => route.withoutSecrets(text)));
     const nowMs = this.#parts.clock.monotonicMs();
     this.#firstPartMs ??= nowMs - this.#startedMs;
     this.#lastPartMs = nowMs;

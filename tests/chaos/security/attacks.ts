@@ -5,6 +5,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { startSlipway } from '../../support/slipway-cli.ts';
 import type { GuardedServer, HeldRollout } from './guarded-server.ts';
+import { crossKeys, type CrossingReport } from './key-crossing.ts';
 import { findBelow, findIn, findInProcesses, problemsOf, type Find } from './secret-search.ts';
 
 /** `slipway serve` on an address that others reach, without a key. */
@@ -28,82 +29,19 @@ export async function crossRoutes(
   guarded: GuardedServer,
   held: readonly HeldRollout[],
   attempts: number,
-): Promise<{ readonly refused: number; readonly ownRoute: number; readonly problems: string[] }> {
-  const problems: string[] = [];
-  const counts = { refused: 0, ownRoute: 0 };
-  const { origin } = new URL(guarded.server.dataUrl);
-  const attack = async (number: number): Promise<void> => {
-    const own = held[number % held.length];
-    const other = held[(number * 7 + 1 + Math.floor(number / held.length)) % held.length];
-    if (own === undefined || other === undefined || own === other) return;
-    const { target, headers } = tricks[number % tricks.length]?.(own, other) ?? missing();
-    const { upstream } = guarded;
-    const before = upstream.received.length;
-    const mark = `attempt-${number}`;
-    const status = await rawPost(origin, target, {
-      headers,
-      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: mark }] }),
-    });
-    const calls = upstream.received
-      .slice(before)
-      .filter(({ body }) => body.toString().includes(`"${mark}"`));
-    if (calls.length === 0 && status >= 400) counts.refused += 1;
-    else if (calls.every(({ url }) => url.startsWith(`/u/${own.index}/`))) counts.ownRoute += 1;
-    else problems.push(`${target} with ${JSON.stringify(headers)}: ${calls[0]?.url ?? status}`);
-    const secret = guarded.secrets.get(`the llm-key of "${other.id}"`) ?? missing();
-    if (calls.some((call) => call.rawHeaders.join(' ').includes(secret)))
-      problems.push(`${target}: the key of ${other.id} went out`);
-  };
-  const width = 16;
-  for (let first = 0; first < attempts; first += width)
-    await Promise.all(
-      Array.from({ length: Math.min(width, attempts - first) }, (_, step) => attack(first + step)),
-    );
-  return { ...counts, problems };
-}
-
-interface Trick {
-  readonly target: string;
-  readonly headers: Readonly<Record<string, string>>;
+): Promise<CrossingReport> {
+  const { upstream, secrets, server } = guarded;
+  return await crossKeys(
+    held.map(({ id, index, model }) => ({ id, index, apiKey: model.apiKey })),
+    {
+      ...{ attempts, upstream, origin: new URL(server.dataUrl).origin },
+      secretOf: ({ id }) => secrets.get(`the llm-key of "${id}"`) ?? missing(),
+    },
+  );
 }
 
 const chat = '/v1/chat/completions';
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
-const tricks: readonly ((own: HeldRollout, other: HeldRollout) => Trick)[] = [
-  (own) => ({ target: chat, headers: bearer(own.model.apiKey) }),
-  (own, other) => ({
-    target: `${chat}?rollout_id=${other.id}&key=x`,
-    headers: { ...bearer(own.model.apiKey), 'x-rollout-id': other.id },
-  }),
-  (own, other) => ({ target: `/v1/../u/${other.index}${chat}`, headers: bearer(own.model.apiKey) }),
-  (own, other) => ({
-    target: `/k/${own.model.apiKey}/v1/../../../u/${other.index}/chat/completions`,
-    headers: {},
-  }),
-  (own, other) => ({
-    target: `/k/${own.model.apiKey}%2f..%2f${other.id}${chat}`,
-    headers: bearer(own.model.apiKey),
-  }),
-  (own, other) => ({
-    target: chat,
-    headers: bearer(halves(own.model.apiKey, other.model.apiKey)),
-  }),
-  (_, other) => ({ target: chat, headers: bearer(other.id) }),
-  (_, other) => ({ target: chat, headers: bearer(changed(other.model.apiKey)) }),
-  (_, other) => ({ target: chat, headers: bearer(other.model.apiKey.slice(0, -1)) }),
-  (_, other) => ({ target: chat, headers: bearer(`${other.model.apiKey}x`) }),
-  (_, other) => ({ target: chat, headers: bearer(other.model.apiKey.toUpperCase()) }),
-  () => ({ target: chat, headers: {} }),
-  () => ({ target: chat, headers: bearer('') }),
-  (own) => ({
-    target: `http://127.0.0.1:1${chat}`,
-    headers: { ...bearer(own.model.apiKey), host: '127.0.0.1:1' },
-  }),
-];
-
-const halves = (one: string, two: string): string =>
-  one.slice(0, one.length >> 1) + two.slice(two.length >> 1);
-const changed = (key: string): string => key.slice(0, -1) + (key.endsWith('A') ? 'B' : 'A');
 
 /** Route keys at the control server, the control key and tenants' keys at the gateway, a tenant at another's rollouts. */
 export async function crossPlanes(

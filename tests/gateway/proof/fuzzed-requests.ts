@@ -109,8 +109,8 @@ function isElsewhere(body: Json, path: readonly (string | number)[]): boolean {
 
 function bodiesOf(dialect: ProvenDialect): readonly Json[] {
   return loadCases(dialect).flatMap((each) => {
-    const { body, direction } = each as unknown as { body?: unknown; direction: string };
-    const isRequest = direction !== 'error' && typeof body === 'object' && body !== null;
+    const { body } = each as unknown as { readonly body?: Json };
+    const isRequest = each.direction !== 'error' && typeof body === 'object';
     return isRequest && !Array.isArray(body) ? [body] : [];
   });
 }
