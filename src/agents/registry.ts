@@ -26,7 +26,11 @@ const agents: ReadonlyMap<string, () => Promise<AgentFactory>> = new Map([
 const clis: ReadonlyMap<string, () => Promise<Cli>> = new Map([
   ['claude-code', async () => (await import('./claude-code/claude-cli.ts')).claudeCli],
   ['codex', async () => (await import('./codex/codex-cli.ts')).codexCli],
+  ['qwen-coder', async () => (await import('./qwen-coder/qwen-cli.ts')).qwenCli],
 ]);
+
+/** Other names of the same agents. */
+const aliases: ReadonlyMap<string, string> = new Map([['qwen-code', 'qwen-coder']]);
 
 export const agentNames: readonly string[] = [...agents.keys(), ...clis.keys()].sort();
 
@@ -62,7 +66,7 @@ export async function describeAgents(): Promise<readonly AgentDescription[]> {
 export const resolveAgent: AgentResolver = async (name) => {
   const load = agents.get(name);
   if (load !== undefined) return await load();
-  const loadCli = clis.get(name);
+  const loadCli = clis.get(aliases.get(name) ?? name);
   if (loadCli !== undefined) {
     const { InstalledAgent } = await import('./installed/installed-agent.ts');
     const cli = await loadCli();

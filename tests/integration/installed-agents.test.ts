@@ -11,10 +11,14 @@ describe(
   { skip: whyNoRunc() ?? false, timeout: 600_000, concurrency: true },
   () => {
     for (const subject of cliSubjects) {
-      test(`${subject.agent}: a rollout of a server`, async () => {
-        await rollOutOnce(subject.agent);
-      });
-      for (const one of [...(turn === undefined ? [] : [turn]), silentCase(20_000)])
+      // What speaks the upstream's own dialect is passed on as it comes: nothing of ours keeps it awake.
+      const isTranslated = subject.path !== '/v1/chat/completions';
+      if (isTranslated)
+        test(`${subject.agent}: a rollout of a server`, async () => {
+          await rollOutOnce(subject.agent);
+        });
+      const silent = isTranslated ? [silentCase(20_000)] : [];
+      for (const one of [...(turn === undefined ? [] : [turn]), ...silent])
         test(`${subject.agent}: ${one.name}`, async () => {
           await runCase(one, subject);
         });

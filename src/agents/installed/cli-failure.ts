@@ -32,7 +32,7 @@ const classes: readonly (readonly [type: string, pattern: RegExp])[] = [
   ],
   [
     'ContextWindowExceededError',
-    /input token count exceeds the maximum|prompt is too long|ran out of room in the model's context window/gi,
+    /input token count exceeds the maximum|maximum context length is|prompt is too long|ran out of room in the model's context window/gi,
   ],
   ['AgentAuthenticationError', /not logged in|authentication_failed|401 unauthorized/gi],
   ['ModelNotFoundError', /cannot use this model|model_not_found/gi],
@@ -78,9 +78,11 @@ export function cliFailure(
   const said = output.trim();
   const isLong = said.length > shownFirst + shownLast;
   const shown = isLong ? `${said.slice(0, shownFirst)}…${said.slice(-shownLast)}` : said;
+  // Some end well and tell of a failure.
+  const what = exitCode === 0 ? 'failed' : `ended with ${exitCode}`;
   return new RolloutError(
     'AGENT_EXIT_NONZERO',
-    `agent ${name}: its program ended with ${exitCode}${shown === '' ? '' : `: ${shown}`}`,
+    `agent ${name}: its program ${what}${shown === '' ? '' : `: ${shown}`}`,
     { phase: 'agent', exceptionType: failureType(output) },
   );
 }

@@ -26,7 +26,7 @@ export interface CliTask {
   readonly skillsDir: string | null;
   /** Folder in the sandbox that is there, the agent's own and empty; its log is not kept. */
   readonly homeDir: string;
-  /** The program in the sandbox, absolute. */
+  /** The program in the sandbox, as a shell calls it. */
   readonly program: string;
 }
 
@@ -64,6 +64,8 @@ export interface Cli {
   programs(version: string): readonly AgentProgram[];
   /** Path in the folder of the first program; null = not for this processor. */
   readonly programPath: string | null;
+  /** Of what executes it, in the folder of the second program; absent = it executes itself. */
+  readonly interpreterPath?: string;
   /** Of the version that the program prints when it is asked with `--version`; its first group. */
   readonly versionPattern: RegExp;
   /** Keys of `agent.kwargs` beside those of all. */

@@ -152,8 +152,11 @@ export class InstalledAgent implements Agent {
   }
 
   get #program(): string {
-    const [program] = this.#cli.programs(this.#compiled.version);
-    return `${programAt(program?.name ?? '')}/${this.#cli.programPath ?? ''}`;
+    const { programPath, interpreterPath } = this.#cli;
+    const [program, interpreter] = this.#cli.programs(this.#compiled.version);
+    const path = `${programAt(program?.name ?? '')}/${programPath ?? ''}`;
+    if (interpreterPath === undefined) return path;
+    return `${programAt(interpreter?.name ?? '')}/${interpreterPath} ${path}`;
   }
 
   #task({ environment, instruction }: AgentRun): CliTask {

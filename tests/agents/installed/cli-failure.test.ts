@@ -12,6 +12,10 @@ const rows: readonly (readonly [output: string, type: string])[] = [
   ['Incomplete response returned, reason: max_output_tokens', 'OutputTokenExceededError'],
   ['Prompt is too long · the request is ~145285 tokens', 'ContextWindowExceededError'],
   ["Codex ran out of room in the model's context window.", 'ContextWindowExceededError'],
+  [
+    "[API Error: 400 This model's maximum context length is 9 tokens.]",
+    'ContextWindowExceededError',
+  ],
   ['Not logged in · Please run /login', 'AgentAuthenticationError'],
   ['"error":"model_not_found"', 'ModelNotFoundError'],
   ['curl: (7) Failed to connect', 'NetworkConnectionError'],
@@ -40,5 +44,7 @@ describe('a program that ended with an error', () => {
     assert.deepEqual([code, exceptionType], ['AGENT_EXIT_NONZERO', 'NonZeroAgentExitCodeError']);
     assert.match(message, /^agent codex: its program ended with 3: first x+…x+ last$/);
     assert.ok(message.length < 1_100);
+    const wellEnded = cliFailure({ name: 'qwen-coder', exitCode: 0 }, 'API Error');
+    assert.equal(wellEnded.message, 'agent qwen-coder: its program failed: API Error');
   });
 });

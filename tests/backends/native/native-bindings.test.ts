@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { claudeCli } from '../../../src/agents/claude-code/claude-cli.ts';
 import { codexCli } from '../../../src/agents/codex/codex-cli.ts';
+import { qwenCli } from '../../../src/agents/qwen-coder/qwen-cli.ts';
 import { bindings, usableBindings } from '../../../src/backends/native/bindings/binding-table.ts';
 import { compileNativeOptions } from '../../../src/backends/native/native-options.ts';
 import {
@@ -19,13 +20,12 @@ const wired = (options: Fields) => configOf(options).agent;
 
 lines('bindings', [
   [
-    'that can be used are claude-code, codex, custom-chat-completions, custom-installed-chat-completions, oracle and terminus-2',
+    'that can be used are claude-code, codex, custom-chat-completions, custom-installed-chat-completions, oracle, qwen-coder and terminus-2',
     () => {
       assert.deepEqual(usableBindings, [
         ...['claude-code', 'codex', 'custom-chat-completions'],
         installed,
-        'oracle',
-        'terminus-2',
+        ...['oracle', 'qwen-coder', 'terminus-2'],
       ]);
     },
   ],
@@ -46,6 +46,7 @@ lines('bindings', [
         found.map(({ name, pinnedVersion }) => [name, pinnedVersion]),
         [
           ['codex', '0.171.0'],
+          ['qwen-coder', '0.15.10'],
           ['opencode', '1.18.33'],
           ['claude-code', '2.1.332'],
         ],
@@ -64,7 +65,7 @@ lines('bindings', [
   [
     'of programs are wired by the address and the key of the rollout alone',
     () => {
-      for (const name of ['codex', 'claude-code'])
+      for (const name of ['codex', 'claude-code', 'qwen-coder'])
         assert.deepEqual(wired({ agent: name }).env, {
           OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
           OPENAI_API_KEY: 'route-key-1234',
@@ -85,10 +86,12 @@ lines('bindings', [
     },
   ],
   [
-    'of Codex own the variables of its accounts',
+    'of Codex and Qwen Code own the variables of their accounts',
     () => {
-      const owned = bindings.find(({ name }) => name === 'codex')?.ownedEnv ?? [];
-      assert.deepEqual(owned, codexCli.ownedVariables.concat(modelVariables).sort());
+      for (const cli of [codexCli, qwenCli]) {
+        const owned = bindings.find(({ name }) => name === cli.name)?.ownedEnv ?? [];
+        assert.deepEqual(owned, cli.ownedVariables.concat(modelVariables).sort());
+      }
     },
   ],
   ...(
@@ -158,7 +161,7 @@ lines('bindings', [
     'an unknown agent is refused, with the names that there are, sorted',
     refused(
       { agent: 'aider' },
-      /"aider"; use one of claude-code, codex, custom-chat-completions, custom-installed-chat-completions, oracle, terminus-2$/,
+      /"aider"; use one of claude-code, codex, custom-chat-completions, custom-installed-chat-completions, oracle, qwen-coder, terminus-2$/,
     ),
   ],
   [

@@ -80,6 +80,17 @@ export const bindings: readonly Binding[] = [
   },
   {
     ...ofTheGateway,
+    ...{ name: 'qwen-coder', protocol: 'OpenAI Chat Completions', pinnedVersion: '0.15.10' },
+    ownedEnv: [
+      ...['DASHSCOPE_API_KEY', 'GEMINI_API_KEY', 'OPENAI_API_BASE', 'OPENAI_API_KEY'],
+      ...['OPENAI_BASE_URL', 'OPENAI_MODEL', 'QWEN_CODE_API_TIMEOUT_MS', 'QWEN_HOME'],
+      ...['QWEN_MODEL', 'QWEN_RUNTIME_DIR'],
+    ],
+    trains: true,
+    note: null,
+  },
+  {
+    ...ofTheGateway,
     ...{ name: 'opencode', protocol: 'OpenAI Responses', pinnedVersion: '1.18.33' },
     ownedKwargs: ['opencode_config.provider.openai.options.baseURL'],
     ownedEnv: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'],

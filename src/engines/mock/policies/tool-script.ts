@@ -18,6 +18,8 @@ interface Turn {
 
 type Arguments = Readonly<Record<string, unknown>>;
 
+const scriptPattern = /```script\n([\s\S]*?)\n```/;
+
 /** What agents call their shell. */
 const shells: Readonly<Record<string, (command: string) => Arguments>> = {
   exec_command: (cmd) => ({ cmd }),
@@ -34,8 +36,11 @@ const editors: Readonly<Record<string, (file: string, content: string) => Argume
   str_replace_editor: (file, content) => ({ command: 'create', path: file, file_text: content }),
 };
 
-export const toolScript: Policy = ({ messages, tools, turn }): PolicyReply => {
-  const script = scriptIn(messages.map(({ content }) => textOf(content)));
+export const toolScript: Policy = ({ messages, tools }): PolicyReply => {
+  const at = messages.findIndex(({ content }) => scriptPattern.test(textOf(content)));
+  const script = at < 0 ? null : scriptIn(textOf(messages[at]?.content));
+  // Some agents begin with turns that nobody sampled.
+  const turn = messages.slice(at + 1).filter(({ role }) => role === 'assistant').length;
   const names = tools.map(nameOf);
   const next = script?.[turn];
   if (script === null || names.length === 0 || next === undefined)
@@ -78,12 +83,8 @@ function patchOf(file: string, text: string): string {
   ].join('\n');
 }
 
-function scriptIn(texts: readonly string[]): readonly Turn[] | null {
-  for (const text of texts) {
-    const found = /```script\n([\s\S]*?)\n```/.exec(text)?.[1];
-    if (found !== undefined) return JSON.parse(found) as readonly Turn[];
-  }
-  return null;
+function scriptIn(text: string): readonly Turn[] {
+  return JSON.parse(scriptPattern.exec(text)?.[1] ?? '[]') as readonly Turn[];
 }
 
 function textOf(content: unknown): string {
