@@ -52,8 +52,9 @@ test(
       for (const argv of commands) {
         const { exitCode, stdout, stderr } = await slipwayInProcess(argv, { cwd: root, variables });
         assert.equal(exitCode, 0, `${argv.join(' ')}\n${stdout}\n${stderr}`);
-        if (argv[0] === 'preflight')
-          assert.match(stdout + stderr, /workflow and grader can be loaded in the sandbox/);
+        if (argv[0] !== 'preflight') continue;
+        assert.match(stdout + stderr, /workflow and grader can be loaded in the sandbox/);
+        assert.doesNotMatch(stdout + stderr, /^warning/m);
       }
       const results = path.join(root, '.slipway/evals/eval');
       const metrics = await readFile(path.join(results, 'metrics.json'), 'utf8');

@@ -190,6 +190,8 @@ export class HarborBackend implements ExecutionBackend {
           [Symbol.asyncDispose]: () => trials[Symbol.asyncDispose](),
         };
       },
+      // A workflow gets its model in its context, and never hears of the variables of the binding that it goes by.
+      warnsOfBinding: this.#options.workflow === null,
       labelOf: ({ path: task }) =>
         this.#options.prewarm.find((_row, index) => task === preparedAs(index))?.label ?? null,
       findTask: (entry, signal) =>

@@ -75,7 +75,8 @@ export class NativeBackend implements ExecutionBackend {
   async start(signal: AbortSignal): Promise<void> {
     const { agent, environment, allowUnsandboxed, binding, prewarm: tasks } = this.#options;
     const { ports, logger, dataDir } = this.#parts;
-    if (binding.note !== null) logger.log('warn', binding.note, { binding: binding.name });
+    if (binding.note !== null && ports.warnsOfBinding !== false)
+      logger.log('warn', binding.note, { binding: binding.name });
     const name = agent.name ?? agent.import_path;
     const trials = await ports.openTrials(
       { environment, allowUnsandboxed, ...(name !== null && { agent: name }) },

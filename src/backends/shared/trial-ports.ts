@@ -34,6 +34,8 @@ export interface NativeTask {
 export interface NativePorts {
   /** What a task that is prepared is called where its reference says nothing; null or absent = by its reference. */
   readonly labelOf?: (entry: TaskEntry) => string | null;
+  /** false = what the log says of a binding at the start is not for who configured this one. */
+  readonly warnsOfBinding?: boolean;
   /**
    * Called once, by `start`; `signal` ends only the opening. The code of `agent` is loaded, so that no trial waits for it. ENVIRONMENT_UNKNOWN,
    * ENVIRONMENT_UNAVAILABLE, JOURNAL_FAILED, AGENT_UNKNOWN.
