@@ -66,14 +66,10 @@ export function routeRulesOf(metadata: Readonly<Record<string, unknown>> | null)
   if (given === undefined || given === null) return noRules;
   const read = routeRulesSchema.safeParse(given);
   if (!read.success)
-    throw new RolloutError(
-      'CONFIG_INVALID',
-      `metadata.${routeRulesKey}: ${z.prettifyError(read.error)}`,
-      {
-        ...{ phase: 'model-call', field: `metadata.${routeRulesKey}` },
-        remedy: 'Name only pins and budgets that docs/gateway.md lists, with values of their kind.',
-      },
-    );
+    throw new RolloutError('CONFIG_INVALID', read.error.issues.map(problemOf).join('; '), {
+      ...{ phase: 'model-call', field: `metadata.${routeRulesKey}` },
+      remedy: 'Name only pins and budgets that docs/gateway.md lists, with values of their kind.',
+    });
   const { sampling = {}, ...budgets } = read.data;
   return { pins: present(sampling), budgets: present(budgets) };
 }
@@ -84,6 +80,10 @@ export function joinedRules(server: RouteRules, rollout: RouteRules): RouteRules
   for (const [name, limit] of Object.entries(rollout.budgets))
     budgets[name] = Math.min(limit, budgets[name] ?? limit);
   return { pins: { ...server.pins, ...rollout.pins }, budgets };
+}
+
+function problemOf({ path, message }: z.core.$ZodIssue): string {
+  return `${['metadata', routeRulesKey, ...path].map(String).join('.')}: ${message}`;
 }
 
 function present<Shape extends object>(fields: Shape): Present<Shape> {

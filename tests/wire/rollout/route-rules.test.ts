@@ -16,21 +16,22 @@ describe('the rules of a route', () => {
     });
   });
 
-  const wrong = [
-    'x',
-    { max_turn: 3 },
-    { max_turns: 0 },
-    { max_requests: 1.5 },
-    { sampling: { temprature: 1 } },
-    { sampling: { temperature: '1' } },
-    { sampling: { top_p: 2 } },
-    { sampling: { max_tokens: 0 } },
-  ];
-  for (const given of wrong)
+  const wrong: readonly (readonly [given: unknown, said: RegExp])[] = [
+    ['x', /^metadata\.slipway_gateway: [^\n]*$/],
+    [{ max_turn: 3 }, /^metadata\.slipway_gateway: [^\n]*"max_turn"$/],
+    [{ max_turns: 0 }, /^metadata\.slipway_gateway\.max_turns: /],
+    [{ max_requests: 1.5 }, /^metadata\.slipway_gateway\.max_requests: /],
+    [{ sampling: { temprature: 1 } }, /^metadata\.slipway_gateway\.sampling: [^\n]*"temprature"$/],
+    [{ sampling: { temperature: '1' } }, /^metadata\.slipway_gateway\.sampling\.temperature: /],
+    [{ sampling: { top_p: 2 } }, /^metadata\.slipway_gateway\.sampling\.top_p: /],
+    [{ max_turns: 0, sampling: { max_tokens: 0 } }, /\.max_turns: [^\n]*; [^\n]*\.sampling\.max_tokens: /],
+  ]; // prettier-ignore
+  for (const [given, said] of wrong)
     it(`refuses ${JSON.stringify(given)} and names the field`, () => {
       assert.throws(
         () => routeRulesOf({ slipway_gateway: given }),
-        (error) => isRolloutError(error) && error.code === 'CONFIG_INVALID',
+        (error) =>
+          isRolloutError(error) && error.code === 'CONFIG_INVALID' && said.test(error.message),
       );
     });
 
