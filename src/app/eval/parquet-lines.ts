@@ -32,6 +32,8 @@ const maxGroupRows = 2 ** 22;
 /** In one string: lines of a group may be far longer than its pages, where many rows hold the same text. */
 const maxWriteLength = 2 ** 22;
 const trailerBytes = 8;
+/** At the end of a file, the second where it is encrypted. */
+const marks: readonly string[] = ['PAR1', 'PARE'];
 const limit = (outputLength: number) => ({ maxOutputLength: Math.max(outputLength, 1) });
 
 /** What Node brings itself; snappy comes with the reader. */
@@ -102,8 +104,14 @@ export async function parquetLines(
 
 async function readMetadata(buffer: AsyncBuffer, file: string): Promise<FileMetaData> {
   const end = Buffer.from(await buffer.slice(Math.max(0, buffer.byteLength - trailerBytes)));
+  const mark = end.subarray(-4).toString('latin1');
+  if (!marks.includes(mark))
+    throw refuse(
+      `${file} cannot be read as parquet: it does not end like such a file`,
+      'Write it again, or give a file of rows another name: .jsonl or .csv.',
+    );
   const metadata =
-    end.subarray(-4).toString('latin1') === 'PARE'
+    mark === 'PARE'
       ? null
       : await readable(file, () => parquetMetadataAsync(buffer, { parsers, geoparquet: false }));
   const isEncrypted = metadata?.row_groups.some(({ columns }) =>

@@ -126,7 +126,11 @@ export function compileEvalConfig(
   const requiredSecrets = value('secrets.required');
   for (const secret of requiredSecrets)
     if ((machine.variables[secret] ?? '') === '')
-      problems.add('secrets.required', `the variable ${secret} is not set`, `Set ${secret}.`);
+      problems.add(
+        'secrets.required',
+        `the variable ${secret} is not set`,
+        `Set it in the environment, or in the file of --secrets-file.`,
+      );
   problems.throwIfAny();
 
   const agentTimeoutSec = value('evaluation.agent_workflow_timeout_s');

@@ -108,6 +108,12 @@ describe('a dataset in parquet', { timeout: 240_000 }, () => {
     ['is no more than its marks', () => Buffer.from('PAR1PAR1')],
     ['is empty', () => Buffer.alloc(0)],
   ];
+  it('that has no mark at its end is told as no such file', async () => {
+    const file = path.join(root, 'rows.parquet');
+    await writeFile(file, 'user_prompt,label\n1,2\n');
+    assert.match(await refusalOf(file), /does not end like such a file — .*\.jsonl or \.csv/);
+  });
+
   for (const [index, [what, damage]] of damages.entries())
     it(`that ${what} is refused by its name`, async () => {
       const file = path.join(root, `damaged-${index}.parquet`);
