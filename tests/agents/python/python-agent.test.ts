@@ -334,7 +334,8 @@ void describe('an agent in Python', { concurrency: 4 }, () => {
     void test(`${name}: at its limit it is stopped, what it had told stays, and verification runs`, async () => {
       const result = await runAgent({
         name,
-        files: table('[agent]\ntimeout_sec = 1'),
+        // Its process has to come up and tell something before.
+        files: table('[agent]\ntimeout_sec = 4'),
       });
       assert.equal(result.slipway?.failure?.code, 'AGENT_TIMEOUT');
       assert.equal(result.exception_info?.exception_type, 'AgentTimeoutError');
