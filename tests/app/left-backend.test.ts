@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { endLeftBackend, noteBackend } from '../../src/app/serve/left-backend.ts';
+import { isRunning, processOwner } from '../../src/store/file/run-owner.ts';
 
 async function inFolder(body: (dir: string) => Promise<void>): Promise<void> {
   const dir = await mkdtemp(path.join(os.tmpdir(), 'slipway-left-'));
@@ -36,6 +37,26 @@ describe('the process of a backend whose server is dead', { timeout: 60_000 }, (
       await writeFile(path.join(dir, 'backend.json'), JSON.stringify(other));
       await endLeftBackend(dir);
       assert.equal(child.exitCode ?? child.signalCode, null);
+      child.kill('SIGKILL');
+    }));
+
+  it('is never a group of processes, nor one that nobody can name', () =>
+    inFolder(async (dir) => {
+      const child = spawn('sleep', ['1000'], { stdio: 'ignore', detached: true });
+      const pid = child.pid!;
+      await noteBackend(dir, pid);
+      const file = path.join(dir, 'backend.json');
+      const own = JSON.parse(await readFile(file, 'utf8')) as object;
+      const hostile = [
+        { pid: -pid, processStart: null },
+        { pid: String(pid) },
+        { pid: 99_999_999, processStart: null },
+      ];
+      for (const each of hostile) {
+        await writeFile(file, JSON.stringify({ ...own, ...each }));
+        await endLeftBackend(dir);
+      }
+      assert.ok(isRunning(processOwner('backend', pid)));
       child.kill('SIGKILL');
     }));
 

@@ -24,19 +24,34 @@ export async function forgetBackend(dataDir: string): Promise<void> {
 export async function endLeftBackend(dataDir: string): Promise<void> {
   const owner = await readFile(fileOf(dataDir), 'utf8').then(ownerIn, () => null);
   for (let leftMs = goneMs; owner !== null && isRunning(owner) && leftMs > 0; leftMs -= 10) {
-    process.kill(owner.pid, 'SIGKILL');
+    kill(owner.pid);
     await delay(10);
   }
   await forgetBackend(dataDir);
 }
 
-/** null = it was cut short: then its writer died before its backend had anything to do. */
+/** null = nobody is named: where it was cut short, its writer died before its backend had anything to do. */
 function ownerIn(text: string): RunOwner | null {
   try {
-    const { bootId, pid, processStart, runId } = JSON.parse(text) as Partial<RunOwner>;
-    if (bootId === undefined || pid === undefined || processStart === undefined) return null;
-    return { bootId, pid, processStart, runId: runId ?? 'backend' };
+    const { bootId, pid, processStart } = JSON.parse(text) as Partial<RunOwner>;
+    // A number below that is a group of processes, or everybody's.
+    if (!isWhole(pid) || pid < 2 || !isWhole(processStart) || typeof bootId !== 'string')
+      return null;
+    return { bootId, pid, processStart, runId: 'backend' };
   } catch {
     return null;
   }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    // It ended by itself in between.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
