@@ -1,9 +1,11 @@
 /** A backend behind a real process: everything that crosses, and the end of the process. What it executes is the null backend's. */
 import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import type { BackendTask, FromBackend, ToBackend } from '../../src/app/serve/backend-messages.ts';
 import { ProcessBackend } from '../../src/app/serve/process-backend.ts';
 import type {
   ExecutionHooks,
@@ -26,30 +28,36 @@ interface Opened extends AsyncDisposable {
   readonly lines: string[];
 }
 
-async function open(
-  document: Readonly<Record<string, unknown>> = { backend: { kind: 'null' } },
-  { entry, clock = systemClock }: { readonly entry?: URL; readonly clock?: Clock } = {},
-): Promise<Opened> {
-  const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-process-'));
+const nullDocument = { backend: { kind: 'null' } };
+
+function taskIn(
+  root: string,
+  document: Readonly<Record<string, unknown>> = nullDocument,
+): BackendTask {
   const variables = { HOME: root, SLIPWAY_STATE_DIR: root };
   const config = compileServeConfig(
     { flags: {}, document: { ...document, data_dir: root }, file: null },
     readMachine(variables, root),
   );
+  return { config, composition: { variables, cwd: root } };
+}
+
+async function open(
+  document: Readonly<Record<string, unknown>> = nullDocument,
+  { entry, clock = systemClock }: { readonly entry?: URL; readonly clock?: Clock } = {},
+): Promise<Opened> {
+  const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-process-'));
   const losses: RolloutError[] = [];
   const lines: string[] = [];
-  const backend = await ProcessBackend.open(
-    { config, composition: { variables, cwd: root } },
-    {
-      clock,
-      logger: {
-        log: (level, message, fields) =>
-          void lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
-      },
-      onLost: (reason) => void losses.push(reason),
-      ...(entry !== undefined && { entry }),
+  const backend = await ProcessBackend.open(taskIn(root, document), {
+    clock,
+    logger: {
+      log: (level, message, fields) =>
+        void lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
     },
-  );
+    onLost: (reason) => void losses.push(reason),
+    ...(entry !== undefined && { entry }),
+  });
   await backend.start(never);
   return {
     ...{ backend, losses, lines },
@@ -172,6 +180,34 @@ describe('a backend in a process of its own', { timeout: 120_000 }, () => {
       await assert.rejects(backend.start(never), { code: 'BACKEND_LOST' });
       await backend.close();
     });
+
+  it('goes on when nobody reads what its process prints any more', async () => {
+    const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-process-'));
+    const child = fork(mortal, [], {
+      ...{ serialization: 'advanced', stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
+    });
+    try {
+      child.stderr?.destroy();
+      const heard: FromBackend[] = [];
+      child.on('message', (message) => heard.push(message as FromBackend));
+      const say = (message: ToBackend): void => void child.send(message);
+      say({ kind: 'make', task: taskIn(root) });
+      await until('it is made', () => heard.some(({ kind }) => kind === 'made'));
+      for (const key of [1, 2]) {
+        say({ kind: 'execute', key, request: request(`r-${key}`, {}, 'print') });
+        await until('it has ended or asked', () =>
+          heard.some((each) => each.kind === 'crashed' || ('key' in each && each.key === key)),
+        );
+      }
+      assert.deepEqual(
+        heard.filter(({ kind }) => kind === 'crashed'),
+        [],
+      );
+    } finally {
+      child.kill('SIGKILL');
+      await rm(root, { recursive: true, force: true });
+    }
+  });
 
   it('does not wait for a process that is stuck: it is killed, and what it had is told', async () => {
     const clock = new ManualClock();

@@ -198,6 +198,8 @@ async function make({ config, composition }: BackendTask): Promise<void> {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 // Without a server nothing of this is anybody's; the next one removes the sandboxes.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+// Whoever reads what it prints may go: that ends its output, and no rollout.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 process.on('uncaughtException', (error: unknown) => {
   process.stderr.write(
     `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
