@@ -5,6 +5,7 @@ import type { Policy } from '../../src/engines/mock/policy.ts';
 import type { ModelRoute } from '../../src/wire/rollout/model-route.ts';
 import { serve, type Serving } from '../engines/server/serving.ts';
 import { startRelay, type RunningRelay } from '../gateway/relay-fixture.ts';
+import { playFixtures } from './python-fixtures.ts';
 import { ModelClients, type ClientAnswer, type ClientRequest } from '../support/model-clients.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -157,6 +158,12 @@ describe('the Python packages openai and anthropic', { timeout: 120_000 }, () =>
         );
       });
     }
+
+  for (const dialect of ['messages', 'responses'] as const)
+    it(`read fixtures of ${dialect} as they are meant (all of them: npm run prove -- dialects)`, async () => {
+      const { played, read } = await playFixtures(dialect, clients, 5);
+      assert.ok(read >= 8 && played >= read, `${read} of ${played}`);
+    });
 
   const failures: readonly (readonly [
     string,

@@ -7,6 +7,8 @@ import { checkForms } from '../gateway/proof/equal-forms.ts';
 import { fuzzRequests } from '../gateway/proof/fuzzed-requests.ts';
 import { fuzzStreams } from '../gateway/proof/fuzzed-streams.ts';
 import { seeByName } from '../gateway/proof/named-events.ts';
+import { playFixtures } from '../integration/python-fixtures.ts';
+import { ModelClients } from '../support/model-clients.ts';
 import { checkChunkings } from '../gateway/items/chunkings.ts';
 
 const seed = Number(process.env['SEED'] ?? '1');
@@ -95,5 +97,17 @@ for (const dialect of ['messages', 'responses'] as const) {
   report(sent > 0 && seen === sent, `${dialect}: ${seen} of ${sent} events are heard by name`);
   report(seenOfDataOnly < sent, `control, ${dialect} as data only: ${seenOfDataOnly} are heard`);
 }
+
+await using clients = await ModelClients.start();
+for (const dialect of ['messages', 'responses'] as const)
+  try {
+    const { played, read } = await playFixtures(dialect, clients);
+    report(
+      read > 0,
+      `the Python package reads ${played} streams and whole answers of ${dialect}, ${played - read} of them failures`,
+    );
+  } catch (error) {
+    report(false, `the Python package and ${dialect}`, [problemOf(error)]);
+  }
 
 console.log(process.exitCode === 1 ? 'FAILED' : 'the dialects held');

@@ -16,20 +16,24 @@ def main() -> None:
 
 
 def answer(asked: dict) -> dict:
-    events: list[str] = []
+    events: list = []
+    answered = {"result": None, "events": events, "error": None, "last": None}
     try:
-        return {"result": plain(ask(asked, events)), "events": events, "error": None}
+        answered["result"] = plain(ask(asked, events))
     except Exception as error:  # What a package raises that is none of its own errors is for the test to judge.
-        told = {
+        answered["error"] = {
             "type": type(error).__name__,
             "status": getattr(error, "status_code", None),
             "code": getattr(error, "code", None),
             "message": str(error),
         }
-        return {"result": None, "events": events, "error": told}
+    if asked["dialect"] == "responses" and events:
+        answered["last"] = plain(events[-1])
+    answered["events"] = [event.type for event in events]
+    return answered
 
 
-def ask(asked: dict, events: list[str]):
+def ask(asked: dict, events: list):
     package, params = asked["dialect"], asked["params"]
     options = {"api_key": asked["key"], "max_retries": asked.get("retries", 0), "timeout": 60}
     if package == "messages":
@@ -38,7 +42,7 @@ def ask(asked: dict, events: list[str]):
             return client.messages.create(**params)
         with client.messages.stream(**params) as stream:
             for event in stream:
-                events.append(event.type)
+                events.append(event)
             return stream.get_final_message()
     client = openai.OpenAI(base_url=f"{asked['url']}/v1", **options)
     if package == "responses":
@@ -46,13 +50,13 @@ def ask(asked: dict, events: list[str]):
             return client.responses.create(**params)
         with client.responses.stream(**params) as stream:
             for event in stream:
-                events.append(event.type)
+                events.append(event)
             return stream.get_final_response()
     if not asked["stream"]:
         return client.chat.completions.create(**params)
     with client.chat.completions.stream(**params) as stream:
         for event in stream:
-            events.append(event.type)
+            events.append(event)
         return stream.get_final_completion()
 
 

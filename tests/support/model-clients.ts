@@ -23,6 +23,8 @@ export interface ClientAnswer {
   readonly result: Readonly<Record<string, unknown>> | null;
   /** Types of a stream's events, those that the package makes itself included. */
   readonly events: readonly string[];
+  /** The last event of a stream of `responses`: its helper gives no response that was not completed. */
+  readonly last: Readonly<Record<string, unknown>> | null;
   readonly error: {
     readonly type: string;
     readonly status: number | null;
