@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { GenerateRequest } from '../../../src/engines/engine.ts';
 import type { ModelPart } from '../../../src/engines/model-call.ts';
 import { ChatReader } from '../../../src/engines/shared/chat-reader.ts';
 import type { HiddenFields } from '../../../src/gateway/capture/asked-fields.ts';
@@ -7,10 +8,11 @@ import { RelayAnswer } from '../../../src/gateway/capture/relay-answer.ts';
 import { seededRandom } from '../../support/random.ts';
 
 const at = { url: 'http://engine', requestId: 'r', secrets: [] };
-const request = {
+const request: GenerateRequest = {
   ...{ requestId: 'r', model: null, isStreaming: true, wantsTokens: true },
-  ...{ input: { kind: 'messages', messages: [] }, sampling: {} },
-} as const;
+  input: { kind: 'messages', messages: [] },
+  sampling: {},
+};
 const everything: HiddenFields = {
   ...{ logprobs: true, tokenIds: true, metaInfo: true, sglext: true, usage: true },
 };
