@@ -5,8 +5,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { serveEngine } from '../../../src/app/serve-engine.ts';
 import { RolloutController } from '../../../src/callbacks/rollout-controller.ts';
+import { capturedCallsName } from '../../../src/gateway/capture/file-capture.ts';
+import { readCalls } from '../../../src/gateway/capture/read-calls.ts';
 import { validateTrajectory } from '../../../src/trajectory/validate.ts';
-import type { AtifTrajectory } from '../../../src/wire/atif/atif.ts';
+import type { AtifStep, AtifTrajectory } from '../../../src/wire/atif/atif.ts';
 import { taskFolder } from '../../fakes/task-folder.ts';
 import { startServeProcess } from '../../support/serve-process.ts';
 import { filesBelow } from '../../support/files-below.ts';
@@ -29,6 +31,7 @@ export async function rollOutOnce(agent: string): Promise<void> {
       [
         ...['--backend', 'native', '--backend-native-agent', agent],
         ...['--backend-native-model', 'openai/mock', '--backend-native-environment', 'local'],
+        ...['--gateway-capture', 'true', '--gateway-engine-kind', 'vllm'],
       ],
       { stateDir: root },
     ),
@@ -56,4 +59,27 @@ export async function rollOutOnce(agent: string): Promise<void> {
   assert.equal(trajectory?.agent.name, agent);
   const calls = trajectory.steps.flatMap(({ tool_calls: made }) => made ?? []);
   assert.equal(calls.length, 1, 'the call of its own shell');
+  await checkCaptured(root, [...files.keys()], trajectory.steps);
+}
+
+/** Every step of the agent is a call that the gateway has kept, with the ids that were sampled. */
+async function checkCaptured(
+  root: string,
+  names: readonly string[],
+  steps: readonly AtifStep[],
+): Promise<void> {
+  const file = names.find((name) => name.includes('archive') && name.endsWith(capturedCallsName));
+  assert.ok(file !== undefined, 'captured calls');
+  const kept: AtifStep[] = [];
+  for await (const { purpose, answer } of readCalls(path.join(root, file)))
+    if (purpose === 'turn' && answer !== null) kept.push(answer);
+  const idsOf = ({ tool_calls: made }: AtifStep): readonly string[] =>
+    (made ?? []).map((call) => call.tool_call_id);
+  const own = steps.filter(({ source }) => source === 'agent');
+  assert.deepEqual(kept.map(idsOf), own.map(idsOf));
+  for (const { metrics } of kept) {
+    const ids = metrics?.completion_token_ids ?? [];
+    assert.ok(ids.length > 0 && (metrics?.prompt_token_ids ?? []).length > 0);
+    assert.equal(metrics?.logprobs?.length, ids.length);
+  }
 }
