@@ -11,8 +11,9 @@ export function resultText(result: PreflightResult): string {
   const time = formatDuration(result.duration_ms);
   const head = `${status.padEnd(7)} ${name}${of}: ${summary}${tag} (${time})`;
   const lines = [
-    ...(detail === null ? [] : detail.trimEnd().split('\n')),
     ...(remedy === null ? [] : [`→ ${remedy}`]),
+    // As in every other error: a remedy may speak of the lines below it.
+    ...(detail === null ? [] : detail.trimEnd().split('\n')),
   ];
   return [head, ...lines.map((line) => `        ${line}`)].map(plainText).join('\n');
 }

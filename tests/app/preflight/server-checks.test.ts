@@ -73,6 +73,11 @@ describe('preflight of a server', { timeout: 120_000 }, () => {
     );
     assert.match(told.stdout, /\nnot ready: 2 ok, 0 warnings, 1 failed, 0 skipped in /);
     assert.equal(told.stdout.split('\n').length, 6);
+    const several = await run('--port', 'x', '--log-level', 'loud', '--only', 'keys');
+    assert.match(
+      several.stdout,
+      /\n {8}→ Correct every line below\.\n {8}\[.*\n {8}\[.*\nskipped /,
+    );
     const unknown = await run('--only', 'keys,everything');
     assert.equal(unknown.exitCode, 2);
     assert.match(unknown.stderr, /CONFIG_INVALID \[--only\]: .*"everything".*data-folder, store/);
