@@ -11,6 +11,7 @@ import { ResponseStore, type KeptTotal } from './response-store.ts';
 
 const mostNotes = 100;
 const longestNote = 500;
+const leastSecretLength = 16;
 
 /** What a route needs to know of one of its calls. */
 export interface CallState {
@@ -74,6 +75,11 @@ export class LiveRoute {
   /** Strings of the upstream that nobody may see. */
   get secrets(): readonly string[] {
     return this.endpoint.secrets;
+  }
+
+  /** Those that a model does not say by chance: `EMPTY` is a usual key of an engine of one's own, and a word. */
+  get unlikelySecrets(): readonly string[] {
+    return this.secrets.filter((secret) => secret.length >= leastSecretLength);
   }
 
   /** What no answer to an agent may hold: besides the secrets, where the upstream is. */

@@ -1,7 +1,9 @@
 import type { ModelPart } from '../engines/model-call.ts';
 
 /** A piece of an answer in which an upstream may have put its key. One that spells it over several pieces is not found. */
-export function maskedPart(part: ModelPart, mask: (text: string) => string): ModelPart {
+export function maskedPart(part: ModelPart, secrets: readonly string[]): ModelPart {
+  const mask = (text: string): string =>
+    secrets.reduce((left, secret) => left.replaceAll(secret, '[REDACTED]'), text);
   switch (part.type) {
     case 'text-delta':
     case 'reasoning-delta':

@@ -100,7 +100,7 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
 
   constructor(parts: RelayCallParts) {
     this.#parts = parts;
-    this.#filter = new SecretFilter(parts.route.secrets);
+    this.#filter = new SecretFilter(parts.route.unlikelySecrets);
     this.startedAt = parts.clock.now();
     this.#startedMs = parts.clock.monotonicMs();
     const { promise, resolve } = Promise.withResolvers<undefined>();

@@ -273,7 +273,7 @@ export class TranslatedCall implements CallState {
   #seen(part: ModelPart, items: AnswerItems): readonly AnswerEvent[] {
     this.#parts.capture?.part(part);
     const { route } = this.#parts;
-    const events = items.push(maskedPart(part, (text) => route.withoutSecrets(text)));
+    const events = items.push(maskedPart(part, route.unlikelySecrets));
     const nowMs = this.#parts.clock.monotonicMs();
     this.#firstPartMs ??= nowMs - this.#startedMs;
     this.#lastPartMs = nowMs;

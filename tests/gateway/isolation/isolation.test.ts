@@ -29,3 +29,11 @@ describe('rollouts at the gateway, small (all of it: npm run prove -- isolation)
     assert.ok(answers > 90);
   });
 });
+
+describe('a key that is a word', () => {
+  it('is left in what the model says', { timeout: 60_000 }, async () => {
+    const { heard } = await hearLies('EMPTY');
+    for (const dialect of ['chat', 'responses', 'messages'])
+      assert.match(heard.get(`${dialect}: says the key in its text`) ?? '', /Bearer EMPTY\./);
+  });
+});

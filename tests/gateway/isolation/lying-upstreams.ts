@@ -131,6 +131,8 @@ const asks = {
 export interface LyingReport {
   readonly answers: number;
   readonly problems: readonly string[];
+  /** The whole answers, by dialect and lie. */
+  readonly heard: ReadonlyMap<string, string>;
 }
 
 /** `key`: the upstream's. */
@@ -141,6 +143,7 @@ export async function hearLies(key: string): Promise<LyingReport> {
   ]);
   let lie: Lie = (response) => void response.end();
   const problems: string[] = [];
+  const heard = new Map<string, string>();
   let [answers, gone] = [0, 0];
   const elsewhere = createServer((request, response) => {
     gone += 1;
@@ -169,6 +172,7 @@ export async function hearLies(key: string): Promise<LyingReport> {
             (error: unknown) => String(error),
           );
           answers += 1;
+          if (!stream) heard.set(`${dialect}: ${name}`, seen);
           const place = `${dialect}${stream ? ', streamed' : ''}, from an upstream that ${name}: ${seen.slice(0, 300)}`;
           problems.push(...problemsOf(findIn(seen, place, secrets)));
         }
@@ -178,5 +182,5 @@ export async function hearLies(key: string): Promise<LyingReport> {
     elsewhere.close();
   }
   if (gone > 0) problems.push(`${gone} requests followed a redirection`);
-  return { answers, problems };
+  return { answers, problems, heard };
 }
