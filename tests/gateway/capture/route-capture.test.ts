@@ -6,7 +6,11 @@ import { after, before, describe, it } from 'node:test';
 import { RolloutError } from '../../../src/core/errors.ts';
 import type { Logger } from '../../../src/core/logger.ts';
 import { never } from '../../../src/core/linked-abort.ts';
-import type { EndedCall, RouteCapture } from '../../../src/gateway/capture/call-capture.ts';
+import type {
+  EndedCall,
+  RouteCapture,
+  SentRequest,
+} from '../../../src/gateway/capture/call-capture.ts';
 import { FileCapture } from '../../../src/gateway/capture/file-capture.ts';
 import {
   isWholeCapture,
@@ -17,10 +21,12 @@ import { FileRouteCapture } from '../../../src/gateway/capture/route-capture.ts'
 import type { TrajectoryLog } from '../../../src/trajectory/trajectory-log.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 
-const sent = {
-  ...{ dialect: 'chat', isStreaming: false, client: null },
+const sent: SentRequest = {
+  dialect: 'chat',
+  isStreaming: false,
+  client: null,
   body: { messages: [{ role: 'user', content: 'hi' }] },
-} as const;
+};
 const ended: EndedCall = {
   ...{ end: 'cut', status: 200, problem: null, isDelivered: true },
   ...{ firstByteMs: 1, durationMs: 2 },
@@ -68,7 +74,8 @@ describe('the captured calls of a rollout', { timeout: 60_000 }, () => {
     await Promise.all([route.close(), route.close()]);
     oneCall(route, 'too late');
     const file = await capture.fileOf('a/../b');
-    assert.ok(file?.startsWith(dir));
+    assert.ok(file !== null);
+    assert.ok(file.startsWith(dir));
     assert.ok(await isWholeCapture(file));
     const [call, ...more] = await callsIn(file);
     assert.deepEqual(more, []);
