@@ -264,6 +264,14 @@ lines('a native rollout', [
         [agent, binding, binding_protocol, training_supported],
         ['my_agents.solver:Solver', installed, 'OpenAI Chat Completions', true],
       );
+      const codex = await healthOf({ agent: 'codex' });
+      assert.deepEqual(
+        [codex['protocol_capabilities'], codex['gateway_routing'], codex['training_supported']],
+        [
+          ['OpenAI Chat Completions', 'OpenAI Responses', 'Anthropic Messages'],
+          ...['header_token', false],
+        ],
+      );
     },
   ],
 ]);
