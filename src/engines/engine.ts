@@ -4,8 +4,8 @@
  * anyway rejects with ENGINE_UNSUPPORTED and names the capability.
  *
  * Failures are typed where they are born: ENGINE_UNAVAILABLE (no connection, 5xx), ENGINE_OVERLOADED (429, 503), ENGINE_UNAUTHORIZED,
- * ENGINE_REQUEST_INVALID (4xx), CONTEXT_OVERFLOW (never a retry), ENGINE_STREAM_BROKEN (the answer ended early), ENGINE_RESPONSE_INVALID (bytes
- * that are not the dialect), ENGINE_STALLED (silence past the caller's limit). A fired signal rejects with its reason.
+ * BUDGET_EXHAUSTED (the gateway's own refusal), ENGINE_REQUEST_INVALID (4xx), CONTEXT_OVERFLOW (never a retry), ENGINE_STREAM_BROKEN (the answer
+ * ended early), ENGINE_RESPONSE_INVALID (bytes that are not the dialect), ENGINE_STALLED (silence past the caller's limit). A fired signal rejects with its reason.
  */
 import type { LookupFunction } from 'node:net';
 import type { ChatMessage, ToolDefinition } from './chat-message.ts';

@@ -17,6 +17,8 @@ const overflowPhrases = [
 
 const keyRemedy = 'Give the key that the engine expects, usually as OPENAI_API_KEY.';
 
+const budgetRemedy = 'Raise the limit in [gateway], or in metadata.slipway_gateway of the request.';
+
 const loadRemedy = 'Run fewer trials at once (-n), or give the engine more room.';
 
 /** For statuses that have one usual cause. */
@@ -78,10 +80,11 @@ export function statusError(
   const what = `the engine answered ${status}${said === '' ? '' : `, ${said}`}`;
   const retryAfter = answer.retryAfter ?? null;
   const detail = retryAfter === null ? null : `retry-after: ${retryAfter}`;
-  return engineError(statusCode(status, body), what, {
+  const code = statusCode(status, body);
+  return engineError(code, what, {
     ...at,
     detail,
-    remedy: remedies[status],
+    remedy: code === 'BUDGET_EXHAUSTED' ? budgetRemedy : remedies[status],
     cause: new RefusedAnswer(status, retryAfter),
   });
 }
@@ -133,6 +136,7 @@ export function redact(text: string, secrets: readonly string[]): string {
 }
 
 function statusCode(status: number, body: string): ErrorCode {
+  if (status === 403 && isOfBudget(body)) return 'BUDGET_EXHAUSTED';
   if (status === 401 || status === 403) return 'ENGINE_UNAUTHORIZED';
   if (status === 429 || status === 503) return 'ENGINE_OVERLOADED';
   if (status === 408 || status >= 500) return 'ENGINE_UNAVAILABLE';
@@ -140,6 +144,15 @@ function statusCode(status: number, body: string): ErrorCode {
     return 'CONTEXT_OVERFLOW';
   // Redirects are not followed: an address that moves is not the one that was configured.
   return status >= 400 ? 'ENGINE_REQUEST_INVALID' : 'ENGINE_RESPONSE_INVALID';
+}
+
+/** The gateway's own refusal: no key is wrong, and nobody has to look at the engine. */
+function isOfBudget(body: string): boolean {
+  try {
+    return recordOf(recordOf(JSON.parse(body))?.['error'])?.['code'] === 'BUDGET_EXHAUSTED';
+  } catch {
+    return false;
+  }
 }
 
 function isOverflow(body: string): boolean {

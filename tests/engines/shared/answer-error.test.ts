@@ -24,6 +24,8 @@ describe('a status of an engine', () => {
     [422, 'field', 'ENGINE_REQUEST_INVALID', false],
     [401, 'key', 'ENGINE_UNAUTHORIZED', false],
     [403, 'key', 'ENGINE_UNAUTHORIZED', false],
+    [403, '{"error":{"message":"BUDGET_EXHAUSTED"}}', 'ENGINE_UNAUTHORIZED', false],
+    [403, '{"error":{"code":"BUDGET_EXHAUSTED"}}', 'BUDGET_EXHAUSTED', false],
     [408, 'slow', 'ENGINE_UNAVAILABLE', true],
     [429, 'later', 'ENGINE_OVERLOADED', true],
     [503, 'full', 'ENGINE_OVERLOADED', true],
@@ -44,6 +46,8 @@ describe('a status of an engine', () => {
 
   it('says what a user can do about statuses that have one usual cause', () => {
     assert.match(statusError({ status: 401, body: '' }, at).remedy ?? '', /OPENAI_API_KEY/);
+    const spent = '{"error":{"code":"BUDGET_EXHAUSTED"}}';
+    assert.match(statusError({ status: 403, body: spent }, at).remedy ?? '', /\[gateway\]/);
     assert.match(statusError({ status: 404, body: '' }, at).remedy ?? '', /\/v1.*model/);
     assert.match(statusError({ status: 429, body: '' }, at).remedy ?? '', /fewer trials.*-n/);
     assert.match(statusError({ status: 500, body: '' }, at).remedy ?? '', /log of the engine/);
