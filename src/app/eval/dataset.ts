@@ -223,7 +223,8 @@ class Scan {
         `the header ${cells === null ? 'is too long' : `is not valid: ${cells.problem}`}`,
         'Write the names of the columns into the first line.',
       );
-    const twice = cells.cells.find((name, at) => cells.cells.indexOf(name) !== at);
+    const seen = new Set<string>();
+    const twice = cells.cells.find((name) => seen.size === seen.add(name).size);
     if (twice !== undefined)
       throw refuse(`the column ${JSON.stringify(twice)} is there twice`, 'Rename one of them.');
     this.#setColumns(cells.cells);
@@ -279,11 +280,12 @@ class Scan {
     columns: readonly string[],
     complain: (column: string, problem: string) => void,
   ): void {
-    for (const name of this.#columns ?? [])
-      if (!columns.includes(name)) complain(name, 'is missing here and is in the first row');
-    for (const name of columns)
-      if (this.#columns?.includes(name) === false)
-        complain(name, 'is here and is not in the first row');
+    const first = new Set(this.#columns);
+    const own = new Set(columns);
+    for (const name of first)
+      if (!own.has(name)) complain(name, 'is missing here and is in the first row');
+    for (const name of own)
+      if (!first.has(name)) complain(name, 'is here and is not in the first row');
   }
 }
 
