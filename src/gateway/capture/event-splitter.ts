@@ -78,6 +78,11 @@ function lineEndAt(bytes: Buffer, at: number): number {
 }
 
 function rawEvent(bytes: Buffer): RawEvent {
+  // As engines write them: one line of data, and its blank line.
+  if (bytes.indexOf(lineFeed) === bytes.length - 2 && !bytes.includes(carriageReturn)) {
+    const line = bytes.toString('utf8', 0, bytes.length - 2);
+    if (line.startsWith('data: ')) return { bytes, data: line.slice(6) };
+  }
   const lines = bytes
     .toString('utf8')
     .split(lineEnd)

@@ -78,12 +78,13 @@ export class RelayAnswer {
     const { hidden, reader } = this.#parts;
     if (this.#problem !== null) return nothing;
     const bytes = Buffer.concat(this.#whole);
-    const document = objectIn(bytes.toString('utf8'));
+    const text = bytes.toString('utf8');
+    const document = objectIn(text);
     this.#read(() => reader.whole(document));
     if (hidden === null) return nothing;
     if (document === null) return bytes;
     const shown = withoutHidden(document, hidden, { isStream: false });
-    return shown === document ? bytes : Buffer.from(exactJson(shown));
+    return shown === document ? bytes : Buffer.from(spelled(shown ?? {}, text));
   }
 
   /** What of it goes to the client. */
@@ -101,7 +102,7 @@ export class RelayAnswer {
     if (document === null) return nothing;
     const shown = withoutHidden(document, hidden, { isStream: true });
     if (shown === document) return bytes;
-    return shown === null ? nothing : eventWithData(event, exactJson(shown));
+    return shown === null ? nothing : eventWithData(event, spelled(shown, data));
   }
 
   /** After the first problem nothing more is read: what follows would be put in a wrong place. */
@@ -113,6 +114,11 @@ export class RelayAnswer {
       this.#problem = messageOf(error);
     }
   }
+}
+
+/** `text`: what it was read from. Only where a negative zero stands in it is its sign worth a look at every value. */
+function spelled(shown: JsonRecord, text: string): string {
+  return /-0(?:\.0*)?(?![\d.])/.test(text) ? exactJson(shown) : JSON.stringify(shown);
 }
 
 function objectIn(text: string): JsonRecord | null {
