@@ -23,8 +23,6 @@ export interface KilledRunsOptions {
   readonly environment: 'local' | 'docker';
   readonly moments: number;
   readonly seed: number;
-  /** What the moments are, by turns; default: all kinds. */
-  readonly kinds?: readonly MomentReport['kind'][];
   readonly onMoment?: (moment: MomentReport) => void;
   /** The control: the next start does not know the dead run's state folder, so its sandboxes must be seen to stay. */
   readonly isJournalLost?: boolean;
@@ -50,7 +48,7 @@ const tasks = ['file-answer', 'working-folder', 'non-root-user'];
 const attempts = 2;
 const removalLimitMs = 10_000;
 /** Killed between "create sent" and "id known", with a sandbox known, and at any time. */
-const allKinds: readonly MomentReport['kind'][] = ['timed', 'in flight', 'running', 'timed'];
+const kinds: readonly MomentReport['kind'][] = ['timed', 'in flight', 'running', 'timed'];
 
 export async function killRuns(options: KilledRunsOptions): Promise<KilledRunsReport> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'killed-runs-'));
@@ -82,7 +80,6 @@ export async function killRuns(options: KilledRunsOptions): Promise<KilledRunsRe
     const siblingSandbox = await sandboxOf(sibling, stateDir);
 
     const random = seededRandom(options.seed);
-    const { kinds = allKinds } = options;
     for (let index = 0; index < options.moments; index += 1) {
       const kind = kinds[index % kinds.length] ?? 'timed';
       const delayMs = wholeMs * (0.02 + 0.96 * random());
