@@ -3,10 +3,11 @@
  * sandboxes may see them while they live. Nothing of a package is executed: no install scripts run.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf, RolloutError } from '../../core/errors.ts';
 import type { LockPort } from '../../core/lock.ts';
+import { openToAll } from '../../core/open-to-all.ts';
 import { SingleFlight } from '../../core/single-flight.ts';
 import type { AgentProgram, AgentPrograms } from '../agent.ts';
 
@@ -117,17 +118,6 @@ function folderName({ name, packages }: AgentProgram): string {
 
 async function isThere(dir: string): Promise<boolean> {
   return (await stat(dir).catch(() => null)) !== null;
-}
-
-/** Whatever this process keeps new files from. Programs that packages bring stay programs. */
-async function openToAll(dir: string): Promise<void> {
-  await chmod(dir, 0o755);
-  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
-    const file = path.join(entry.parentPath, entry.name);
-    if (entry.isDirectory()) await chmod(file, 0o755);
-    else if (entry.isFile())
-      await chmod(file, ((await stat(file)).mode & 0o100) === 0 ? 0o644 : 0o755);
-  }
 }
 
 function refused(program: AgentProgram, why: string, detail = ''): RolloutError {

@@ -3,11 +3,12 @@
  * each that is met, into a folder that appears complete. The folder is known by what was asked for; another server of this data folder finds it.
  */
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
+import { openToAll } from '../../core/open-to-all.ts';
 import { SingleFlight } from '../../core/single-flight.ts';
 import {
   runnerPackageDir,
@@ -145,17 +146,6 @@ async function isThere(dir: string): Promise<boolean> {
 function nameOf({ version, implementation, abi_flags: flags, machine, libc }: SandboxPython) {
   const [major, minor] = version.split('.');
   return [`${implementation}${major}.${minor}${flags}`, machine, libc.join('')].join('-');
-}
-
-/** Whatever this process keeps new files from. Programs that packages bring stay programs. */
-async function openToAll(dir: string): Promise<void> {
-  await chmod(dir, 0o755);
-  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
-    const file = path.join(entry.parentPath, entry.name);
-    if (entry.isDirectory()) await chmod(file, 0o755);
-    else if (entry.isFile())
-      await chmod(file, ((await stat(file)).mode & 0o100) === 0 ? 0o644 : 0o755);
-  }
 }
 
 /** Indexes are named with user and password, or with a token in the query. */
