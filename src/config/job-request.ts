@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { jobConfigSchema, type JobConfig } from '../wire/harbor/job-config.ts';
 import { parseDocument } from '../wire/harbor/problems.ts';
+import { unknownKeys } from '../wire/harbor/unknown-keys.ts';
 import { readDocument } from './document.ts';
 import { readMcpFile } from './mcp-file.ts';
 import { extend, isFields, section, type Fields } from './fields.ts';
@@ -22,6 +23,9 @@ const refusedSections: Readonly<Record<string, string>> = {
   source_jobs: 'jobs made from jobs are not supported; use slipway trials regrade',
 };
 
+/** Its fields are lifted to the top. */
+const olderSection = 'orchestrator';
+
 export interface JobRequest {
   readonly config: JobConfig;
   /** What was read but has no effect. */
@@ -37,7 +41,18 @@ export async function readJobRequest(flags: FlagValues, cwd: string): Promise<Jo
   const merged = mergeRunFlags(file, flags, problems);
   await addMcpServers(merged, flags, cwd);
   const config = compileJobConfig(merged, problems);
-  return { config, warnings: 'plugins' in file ? ['plugins: job plugins have no effect'] : [] };
+  return { config, warnings: unusedKeys(file) };
+}
+
+/** A misspelt field must not look as if it held. */
+function unusedKeys(file: Fields): readonly string[] {
+  return unknownKeys(jobConfigSchema, file)
+    .filter((key) => key !== olderSection && !(key in refusedSections))
+    .map((key) =>
+      key === 'plugins'
+        ? 'plugins: job plugins have no effect'
+        : `${key}: a job has no such field; it has no effect`,
+    );
 }
 
 /** A job configuration in wire spelling, checked. Problems found before are reported together with its own. */

@@ -77,6 +77,24 @@ test('problems of flags and of the file are reported together', async () => {
   );
 });
 
+test('fields that a job does not have are named, wherever they stand', async () => {
+  const name = await file(
+    'misspelt.yaml',
+    [
+      'n_concurrent_trails: 8',
+      'orchestrator: {n_concurrent_trials: 2}',
+      'agents: [{name: oracle, modell: x}]',
+      '',
+    ].join('\n'),
+  );
+  const { config, warnings } = await readJobRequest({ '--config': name }, root);
+  assert.equal(config.n_concurrent_trials, 2);
+  assert.deepEqual(warnings, [
+    'n_concurrent_trails: a job has no such field; it has no effect',
+    'agents[0].modell: a job has no such field; it has no effect',
+  ]);
+});
+
 test('plugins of a job file have no effect and are said to have none', async () => {
   const name = await file('plugins.yaml', 'plugins: [x]\n');
   const { warnings } = await readJobRequest({ '--config': name }, root);
