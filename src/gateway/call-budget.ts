@@ -63,7 +63,7 @@ export class CallBudget {
       return {
         status: errorRegistry.BUDGET_EXHAUSTED.httpStatus,
         code: 'BUDGET_EXHAUSTED',
-        message: `${limit}: the rollout has used up its ${max} ${words[limit]}; end the work here`,
+        message: `${limit} = ${max}: the rollout has used up its ${words[limit]}; end the work here`,
       };
     }
     const { max_turns: maxTurns } = this.limits;
