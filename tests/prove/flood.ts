@@ -1,7 +1,7 @@
 /**
  * Must show: a flood of submissions over HTTP on each backend. Caps are never exceeded, the capacity is the counter at every one of 1,000 reads, refusals
  * and control calls are fast throughout, clients that obey all come to their end, tenants share by weight. Then the cap that follows the engine.
- * On harbor 32 run and 32 wait, and all but 450 of the clients go away when they are refused; `LIVE=N`, `QUEUED=N` and `PATIENT=N` choose for native and harbor.
+ * On harbor 32 run and 32 wait, and all but 1,000 of the clients go away when they are refused; `LIVE=N`, `QUEUED=N` and `PATIENT=N` choose for native and harbor.
  * `BACKENDS=null,local,native,harbor,controls,kv` and `SUBMISSIONS=N` choose; times are judged on a machine that does nothing else (`TIMES=0` does not judge them).
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -59,7 +59,7 @@ const floods: Readonly<Record<string, FloodOptions>> = {
     metadata: { harbor_task: path.join(bundledTasksDir, 'file-answer') },
   },
   harbor: {
-    ...{ ...common, ...withSandboxes(32, 32, 450), warmUps: 32, cancelEvery: 25 },
+    ...{ ...common, ...withSandboxes(32, 32, 1_000), warmUps: 32, cancelEvery: 25 },
     backendFlags: [],
     config: harborTable('Quick', harborTask),
     metadata: {},
