@@ -116,6 +116,7 @@ export const errorRegistry = {
   LISTEN_REFUSED: row(400, 'input', false, 'ValueError', 'An address cannot be listened on, or would be open to others without a key.'),
   SERVER_UNREACHABLE: row(503, 'infrastructure', true, 'ConnectionError', 'No rollout server answers at the address, or it is none.'),
   BACKEND_LOST: row(503, 'infrastructure', true, 'RuntimeError', 'What executes the rollouts has ended by itself; the server ends too.'),
+  GATEWAY_WORKER_LOST: row(503, 'infrastructure', true, 'RuntimeError', 'A process of the gateway has died or does not answer; another one takes its place.'),
   PREFLIGHT_TIMEOUT: row(504, 'infrastructure', true, 'TimeoutError', 'A check of preflight did not come to an end.'),
   STORE_FAILED: row(503, 'infrastructure', false, 'OSError', 'The store of rollouts cannot be read or written.'),
   STORE_DAMAGED: row(503, 'infrastructure', false, 'OSError', 'The store of rollouts is damaged, or cannot be read any more.'),

@@ -12,6 +12,13 @@ type Spent = NonNullable<RouteActivity['spent']>;
 /** `sampling` asks the model, `counting` its tokenizer, `other` neither. */
 export type CallKind = 'sampling' | 'counting' | 'other';
 
+/** What calls that have ended used up. */
+export interface CallUse {
+  readonly requests: number;
+  readonly turns: number;
+  readonly tokens: number;
+}
+
 /** One call's part in the budgets. */
 export interface CallShare {
   /** The upstream began to answer. Idempotent. */
@@ -25,16 +32,27 @@ const nothing: CallShare = { answered: () => undefined, ended: () => undefined }
 export class CallBudget {
   readonly limits: CallBudgets;
   readonly #maxInFlight: number;
-  #requests = 0;
-  #turns = 0;
-  #tokens = 0;
+  #requests: number;
+  #turns: number;
+  #tokens: number;
   /** Running calls of which is not known yet whether they are turns. */
   #undecided = 0;
   #spent: Spent | null = null;
 
-  constructor(limits: CallBudgets, maxInFlight: number) {
+  constructor(
+    limits: CallBudgets,
+    options: { readonly maxInFlight: number; readonly usedBefore: CallUse | null },
+  ) {
+    const { maxInFlight, usedBefore } = options;
     this.limits = limits;
     this.#maxInFlight = Math.min(maxInFlight, limits.max_in_flight ?? maxInFlight);
+    this.#requests = usedBefore?.requests ?? 0;
+    this.#turns = usedBefore?.turns ?? 0;
+    this.#tokens = usedBefore?.tokens ?? 0;
+  }
+
+  get used(): CallUse {
+    return { requests: this.#requests, turns: this.#turns, tokens: this.#tokens };
   }
 
   /** The budget that refused a call, and how often; null = none has. */

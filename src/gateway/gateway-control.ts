@@ -41,8 +41,8 @@ export interface GatewayControl {
   captured(rolloutId: string): Promise<string | null>;
   /** The file of `captured` is not needed any more. Idempotent. */
   forget(rolloutId: string): Promise<void>;
-  /** null = no live route. */
-  activity(rolloutId: string): RouteActivity | null;
+  /** null = no live route, or nothing can be learned of it at the moment. Never rejects. */
+  activity(rolloutId: string): Promise<RouteActivity | null>;
   /** Asks the route's upstream for its models, beside its calls; null = no live route. Never rejects: no answer until `signal` fires is an answer. */
   probe?(rolloutId: string, signal: AbortSignal): Promise<UpstreamProbe | null>;
 }

@@ -2,9 +2,9 @@ import { RolloutError } from '../core/errors.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Engine, EngineOpener } from '../engines/engine.ts';
 import { parseEndpoint, type Endpoint } from '../engines/shared/endpoint.ts';
-import type { RouteActivity } from '../wire/rollout/route-activity.ts';
+import type { CaptureActivity, RouteActivity } from '../wire/rollout/route-activity.ts';
 import type { RouteRules, SamplingPins } from '../wire/rollout/route-rules.ts';
-import { CallBudget } from './call-budget.ts';
+import { CallBudget, type CallUse } from './call-budget.ts';
 import type { CallCapture, RouteCapture } from './capture/call-capture.ts';
 import type { RouteRequest } from './gateway-control.ts';
 import { ResponseStore, type KeptTotal } from './response-store.ts';
@@ -31,6 +31,8 @@ export interface LiveRouteParts {
   /** Calls at the same time, unless the rules allow fewer. */
   readonly maxCalls: number;
   readonly capture: CallCapture | null;
+  /** Set where it goes on after another process that held it has died: nothing more is captured then. */
+  readonly usedBefore: CallUse | null;
 }
 
 /** One rollout's way to its upstream, and what its calls did so far. */
@@ -48,6 +50,8 @@ export class LiveRoute {
   readonly capture: RouteCapture | null;
   readonly #clock: Clock;
   readonly #openEngine: () => Promise<Engine>;
+  /** What is told of a capture that is no more; null = there was none, or it goes on. */
+  readonly #capturedBefore: CaptureActivity | null;
   /** Names of what calls left out, each told once. */
   readonly #notes = new Set<string>();
   #engine: Promise<Engine> | null = null;
@@ -58,10 +62,10 @@ export class LiveRoute {
 
   /** MODEL_UNSPECIFIED for an empty address, CONFIG_INVALID for one that is none. */
   constructor(request: RouteRequest, parts: LiveRouteParts) {
-    const { clock, openEngine, keptResponses, rules, maxCalls } = parts;
+    const { clock, openEngine, keptResponses, rules, maxCalls, usedBefore } = parts;
     this.rolloutId = request.rolloutId;
     this.#clock = clock;
-    this.budget = new CallBudget(rules.budgets, maxCalls);
+    this.budget = new CallBudget(rules.budgets, { maxInFlight: maxCalls, usedBefore });
     this.pins = Object.keys(rules.pins).length === 0 ? null : rules.pins;
     this.responses = new ResponseStore(keptResponses);
     this.#openEngine = () =>
@@ -69,7 +73,10 @@ export class LiveRoute {
     this.endpoint = endpointOf(request);
     this.authorization =
       request.upstreamKey === null ? this.endpoint.authorization : `Bearer ${request.upstreamKey}`;
-    this.capture = parts.capture?.open(this.rolloutId, this.secrets) ?? null;
+    const capture = usedBefore === null ? parts.capture : null;
+    this.capture = capture?.open(this.rolloutId, this.secrets) ?? null;
+    const isCutOff = usedBefore !== null && parts.capture !== null;
+    this.#capturedBefore = isCutOff ? { calls: usedBefore.requests, problem: workerLost } : null;
   }
 
   /** Strings of the upstream that nobody may see. */
@@ -101,7 +108,7 @@ export class LiveRoute {
       lastCallEndedAt: this.#lastCallEndedAt,
       refusal: this.#refusal,
       spent: this.budget.spent,
-      capture: this.capture?.activity ?? null,
+      capture: this.capture?.activity ?? this.#capturedBefore,
     };
   }
 
@@ -158,6 +165,11 @@ export class LiveRoute {
     this.#engine?.then((engine) => engine.close()).catch(() => undefined);
   }
 }
+
+const workerLost: CaptureActivity['problem'] = {
+  code: 'GATEWAY_WORKER_LOST',
+  message: 'the process that captured the calls has died: what it had is kept, nothing is added',
+};
 
 function lastSign(call: CallState): number {
   return (call.lastByteAt ?? call.startedAt).getTime();

@@ -21,17 +21,21 @@ export class RouteKeys<Route> {
 
   /** A fresh key; the one that the rollout had before is dead. */
   add(rolloutId: string, route: Route): string {
-    this.remove(rolloutId);
     const key = keyPrefix + randomBytes(keyBytes).toString('base64url');
-    const hash = hashOf(key);
+    this.addHashed(rolloutId, keyHashOf(key), route);
+    return key;
+  }
+
+  /** A key that the rollout has already. */
+  addHashed(rolloutId: string, hash: string, route: Route): void {
+    this.remove(rolloutId);
     this.#byHash.set(hash, route);
     this.#hashes.set(rolloutId, hash);
-    return key;
   }
 
   find(key: string): Route | null {
     if (key.length > longestKey) return null;
-    return this.#byHash.get(hashOf(key)) ?? null;
+    return this.#byHash.get(keyHashOf(key)) ?? null;
   }
 
   remove(rolloutId: string): void {
@@ -42,6 +46,6 @@ export class RouteKeys<Route> {
   }
 }
 
-function hashOf(key: string): string {
+export function keyHashOf(key: string): string {
   return createHash('sha256').update(key).digest('base64url');
 }

@@ -108,7 +108,7 @@ export class RolloutRun {
     execution.result.catch(() => undefined);
     const result = await Promise.race([execution.result, rollout.claimed()]);
     if (result === undefined || !rollout.claim('backend')) return;
-    await this.#end(this.#told(result), this.#request);
+    await this.#end(await this.#told(result), this.#request);
     await this.#clear(result.files);
   }
 
@@ -162,7 +162,7 @@ export class RolloutRun {
       agentBegins: () => ledger.agentBegins(rollout),
       progress: (progress) => this.#noteProgress(progress),
       workflowCompleted: async (completed) => {
-        const result = this.#told(completed);
+        const result = await this.#told(completed);
         this.#workflow = result;
         const isFixed = await ledger.advance(rollout, () =>
           rollout.endedBy === null
@@ -180,9 +180,10 @@ export class RolloutRun {
   }
 
   /** While its route lives: with the budget that its agent ran into. */
-  #told(result: ExecutionResult): ExecutionResult {
+  async #told(result: ExecutionResult): Promise<ExecutionResult> {
     const { gateway } = this.#core.parts;
-    return withSpentBudget(result, gateway.activity(this.#rollout.id)?.spent ?? null);
+    const activity = await gateway.activity(this.#rollout.id);
+    return withSpentBudget(result, activity?.spent ?? null);
   }
 
   async #end(result: ExecutionResult, request: RolloutRequest): Promise<void> {

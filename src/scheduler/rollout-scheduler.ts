@@ -153,7 +153,7 @@ export class RolloutScheduler implements RolloutService {
     const rollout = await store.rollout(id);
     if (rollout === null || !maySee(caller, rollout.tenant)) return null;
     const [deliveries, receipts] = await Promise.all([store.deliveries(id), store.receipts(id)]);
-    return rolloutView(rollout, { deliveries, receipts }, this.#core);
+    return await rolloutView(rollout, { deliveries, receipts }, this.#core);
   }
 
   async list(query: RolloutQuery, caller: Caller): Promise<readonly RolloutView[]> {
@@ -163,8 +163,8 @@ export class RolloutScheduler implements RolloutService {
       ...query,
       ...(tenant !== undefined && { tenant }),
     });
-    return rollouts.map((rollout) =>
-      rolloutView(rollout, { deliveries: [], receipts: [] }, this.#core),
+    return await Promise.all(
+      rollouts.map((rollout) => rolloutView(rollout, { deliveries: [], receipts: [] }, this.#core)),
     );
   }
 

@@ -5,16 +5,16 @@ import type { LiveRollout } from './live-rollout.ts';
 import type { AdmissionView, RolloutView } from './rollout-service.ts';
 import type { SchedulerCore } from './scheduler-core.ts';
 
-export function rolloutView(
+export async function rolloutView(
   rollout: StoredRollout,
   { deliveries, receipts }: Pick<RolloutView, 'deliveries' | 'receipts'>,
   core: SchedulerCore,
-): RolloutView {
+): Promise<RolloutView> {
   const live = core.live.get(rollout.id);
   return {
     rollout,
     progress: live === undefined ? null : progressOf(live, core),
-    calls: core.parts.gateway.activity(rollout.id),
+    calls: live === undefined ? null : await core.parts.gateway.activity(rollout.id),
     deliveries,
     receipts,
   };

@@ -252,11 +252,11 @@ describe('answers', { timeout: 60_000 }, () => {
       body: '{}',
     });
     assert.equal(answer.headers['content-type'], 'text/event-stream');
-    assert.equal(running.relay.activity('r')?.waiting?.bytes, 0);
+    assert.equal((await running.relay.activity('r'))?.waiting?.bytes, 0);
     steps[0].resolve(undefined);
     const [piece] = (await once(answer, 'data')) as [Buffer];
     assert.equal(piece.toString(), 'data: 1\n\n');
-    assert.equal(running.relay.activity('r')?.waiting?.bytes, 9);
+    assert.equal((await running.relay.activity('r'))?.waiting?.bytes, 9);
     steps[1].resolve(undefined);
     const [last] = (await once(answer, 'data')) as [Buffer];
     assert.equal(last.toString(), 'data: [DONE]\n\n');
@@ -306,7 +306,7 @@ describe('answers', { timeout: 60_000 }, () => {
     answer.resume();
     upstream.cutConnections();
     await broken;
-    const refusal = running.relay.activity('r')?.refusal;
+    const refusal = (await running.relay.activity('r'))?.refusal;
     assert.deepEqual([refusal?.status, refusal?.count], [null, 1]);
     assert.match(refusal?.message ?? '', /^the answer broke off/);
   });
@@ -361,7 +361,7 @@ describe('refusals', { timeout: 60_000 }, () => {
         if (isKept) assert.equal(answer.body.toString(), body);
         else assert.equal(errorOf(answer.body).message, says);
         if (gets === status) assert.equal(answer.headers['retry-after'], '7');
-        const refusal = running.relay.activity('r')?.refusal;
+        const refusal = (await running.relay.activity('r'))?.refusal;
         assert.deepEqual(
           [refusal?.status, refusal?.message, refusal?.count],
           [status, says, count],
@@ -384,7 +384,7 @@ describe('refusals', { timeout: 60_000 }, () => {
     assert.equal(answer.status, 401);
     assert.ok(!JSON.stringify(answer.headers).includes(key));
     assert.ok(!answer.body.toString().includes(key));
-    assert.ok(!JSON.stringify(running.relay.activity('r')).includes(key));
+    assert.ok(!JSON.stringify(await running.relay.activity('r')).includes(key));
     assert.equal(errorOf(answer.body).message, 'bad key [REDACTED]');
   });
 
@@ -404,7 +404,10 @@ describe('refusals', { timeout: 60_000 }, () => {
     assert.equal(errorOf(answer.body).code, 'upstream_unreachable');
     assert.ok(!answer.body.toString().includes(String(port)));
     assert.deepEqual(
-      [running.relay.activity('r')?.refusal?.status, running.relay.activity('r')?.callsDone],
+      [
+        (await running.relay.activity('r'))?.refusal?.status,
+        (await running.relay.activity('r'))?.callsDone,
+      ],
       [null, 1],
     );
   });

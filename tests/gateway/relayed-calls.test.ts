@@ -22,7 +22,7 @@ describe('the ends of calls', { timeout: 60_000 }, () => {
       body: '{}',
     });
     await once(answer, 'data');
-    assert.equal(running.relay.activity('r')?.callsRunning, 1);
+    assert.equal((await running.relay.activity('r'))?.callsRunning, 1);
     answer.destroy();
     await upstream.opened(0);
     while (running.relay.runningCalls > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -30,8 +30,8 @@ describe('the ends of calls', { timeout: 60_000 }, () => {
       ended.map(({ status, answerBytes, rolloutId }) => ({ status, answerBytes, rolloutId })),
       [{ status: null, answerBytes: 5, rolloutId: 'r' }],
     );
-    assert.equal(running.relay.activity('r')?.callsDone, 1);
-    assert.equal(running.relay.activity('r')?.refusal, null);
+    assert.equal((await running.relay.activity('r'))?.callsDone, 1);
+    assert.equal((await running.relay.activity('r'))?.refusal, null);
   });
 
   it('an abort ends what runs, streamed or not yet answered, upstream too, and says how many', async () => {
@@ -52,7 +52,7 @@ describe('the ends of calls', { timeout: 60_000 }, () => {
     streaming.resume();
     // The calls run also where the key is already dead.
     await running.relay.revoke('r');
-    assert.equal(running.relay.activity('r'), null);
+    assert.equal(await running.relay.activity('r'), null);
     assert.deepEqual(await running.relay.abort('r'), { callsEnded: 3 });
     assert.deepEqual(await running.relay.abort('r'), { callsEnded: 0 });
     await broken;
@@ -60,7 +60,7 @@ describe('the ends of calls', { timeout: 60_000 }, () => {
     await upstream.opened(1);
     assert.equal((await call(url, { headers: bearer(route), body: '{}' })).status, 401);
     assert.equal(upstream.received.length, 4);
-    assert.equal(running.relay.activity('other')?.callsRunning, 1);
+    assert.equal((await running.relay.activity('other'))?.callsRunning, 1);
     untouched.destroy();
   });
 

@@ -73,7 +73,7 @@ async function withRules(
       body: JSON.stringify(body),
     });
   await use({
-    ...{ upstream, logged, spent: () => running.relay.activity('r')?.spent ?? null },
+    ...{ upstream, logged, spent: async () => (await running.relay.activity('r'))?.spent ?? null },
     ask: (dialect, fields = {}) => post(asks[dialect].path, { ...asks[dialect].body, ...fields }),
     count: () => post('/messages/count_tokens', asks.messages.body),
   });
@@ -173,17 +173,17 @@ describe('budgets of a rollout', { timeout: 60_000 }, () => {
         withRules({ budgets }, async ({ upstream, ask, spent, logged }) => {
           for (let turn = 0; turn < calls; turn += 1)
             assert.equal((await ask(dialect, { stream: turn % 2 === 0 })).status, 200);
-          assert.equal(spent(), null);
+          assert.equal(await spent(), null);
           const [status, shape] = refusals[dialect];
           for (const refused of [1, 2]) {
             const got = await ask(dialect, { stream: refused === 1 });
             assert.equal(got.status, status, got.body.toString());
             assert.match(got.body.toString(), shape);
             assert.match(got.body.toString(), new RegExp(limit));
-            assert.equal((spent() as Json)['refused'], refused);
+            assert.equal(((await spent()) as Json)['refused'], refused);
           }
           assert.equal(upstream.received.length, calls);
-          assert.equal((spent() as Json)['limit'], limit);
+          assert.equal(((await spent()) as Json)['limit'], limit);
           assert.equal(logged.filter((line) => line.includes('used up')).length, 1);
         }));
 
@@ -196,7 +196,7 @@ describe('budgets of a rollout', { timeout: 60_000 }, () => {
         assert.equal((await ask('chat')).status, 500);
         assert.equal((await ask('chat')).status, 403);
         assert.equal((await count()).status, 403);
-        assert.equal((spent() as Json)['limit'], 'max_requests');
+        assert.equal(((await spent()) as Json)['limit'], 'max_requests');
       },
       (response, { url }) => {
         if (url.endsWith('/tokenize')) response.end('{"count":3}');
@@ -224,7 +224,7 @@ describe('budgets of a rollout', { timeout: 60_000 }, () => {
           assert.equal(got.status, 429, got.body.toString());
           assert.equal(got.headers['retry-after'], '1');
         }
-        assert.equal(spent(), null);
+        assert.equal(await spent(), null);
         held.resolve(undefined);
         assert.equal((await first).status, 503);
         assert.equal((await ask('chat')).status, 503);

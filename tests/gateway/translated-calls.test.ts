@@ -115,7 +115,7 @@ for (const name of ['messages', 'responses'] as const) {
       assert.deepEqual((JSON.parse(received.body.toString()) as Json)['messages'], [
         { role: 'user', content: 'Hi' },
       ]);
-      assert.equal(bench.running.relay.activity('r')?.callsDone, 1);
+      assert.equal((await bench.running.relay.activity('r'))?.callsDone, 1);
     });
 
     it('stream with the names of their events, one beginning and one end', async () => {
@@ -204,7 +204,7 @@ for (const name of ['messages', 'responses'] as const) {
       assertEnvelope(name, answer);
       const text = answer.body.toString();
       assert.ok(!text.includes('upstream-key') && !text.includes(`:${bench.upstream.port}`), text);
-      assert.equal(bench.running.relay.activity('r')?.refusal?.status, 429);
+      assert.equal((await bench.running.relay.activity('r'))?.refusal?.status, 429);
     });
 
     it('a conversation that is too long is told in the words that make a client compact it', async () => {
@@ -234,7 +234,7 @@ for (const name of ['messages', 'responses'] as const) {
       assert.equal(names.filter((each) => each === dialect.failed).length, 1);
       assert.ok(!names.includes(dialect.ended));
       await bench.post({ stream: true });
-      assert.equal(bench.running.relay.activity('r')?.refusal?.count, 2);
+      assert.equal((await bench.running.relay.activity('r'))?.refusal?.count, 2);
     });
 
     it('an upstream that cannot be reached is told without its name and address', async () => {
@@ -248,7 +248,7 @@ for (const name of ['messages', 'responses'] as const) {
         const { message } = assertEnvelope(name, answer);
         assert.equal(message, "the model's address gives no answer (ECONNREFUSED)");
       }
-      const refusal = running.relay.activity('r')?.refusal;
+      const refusal = (await running.relay.activity('r'))?.refusal;
       assert.equal(refusal?.count, 2);
     });
 
@@ -369,12 +369,12 @@ for (const name of ['messages', 'responses'] as const) {
         body: bench.body({ stream: true }),
       });
       await once(answer, 'data');
-      assert.equal(bench.running.relay.activity('r')?.callsRunning, 1);
+      assert.equal((await bench.running.relay.activity('r'))?.callsRunning, 1);
       answer.destroy();
       await bench.upstream.opened(0);
       while (bench.running.relay.runningCalls > 0)
         await new Promise((resolve) => setImmediate(resolve));
-      assert.equal(bench.running.relay.activity('r')?.refusal, null);
+      assert.equal((await bench.running.relay.activity('r'))?.refusal, null);
     });
 
     it('an abort ends those that stream and those that wait, on both sides, and says how many', async () => {

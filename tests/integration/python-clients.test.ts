@@ -248,7 +248,7 @@ describe('the Python packages openai and anthropic', { timeout: 120_000 }, () =>
         params: { model: 'mock', ...words[dialect]('Hi') },
       });
       assert.deepEqual([error?.type, error?.status], kinds[dialect]);
-      assert.equal(gateway.relay.activity('spent')?.spent?.refused, tries + 1);
+      assert.equal((await gateway.relay.activity('spent'))?.spent?.refused, tries + 1);
     }
   });
 });

@@ -171,12 +171,12 @@ class HandGateway implements GatewayControl {
   /** The budget that every rollout has run into. */
   spent: RouteActivity['spent'] = null;
 
-  activity(rolloutId: string): RouteActivity | null {
-    if (!this.routes.has(rolloutId) || this.spent === null) return null;
-    return {
+  activity(rolloutId: string): Promise<RouteActivity | null> {
+    if (!this.routes.has(rolloutId) || this.spent === null) return Promise.resolve(null);
+    return Promise.resolve({
       ...{ callsRunning: 0, callsDone: 0, waiting: null, lastCallEndedAt: null },
       ...{ refusal: null, spent: this.spent, capture: null },
-    };
+    });
   }
 }
 
