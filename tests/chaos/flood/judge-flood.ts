@@ -3,7 +3,7 @@ import { tenantWeights, type FloodEvidence } from './flood.ts';
 export interface FloodLimits {
   /** How far a share of the starts may be from its weight, as a part of it, while all tenants had some waiting inside. null = not judged. */
   readonly startTolerance: number | null;
-  /** The same of the ends while all had clients outside: it needs clients that are back before the queue is empty. null = not judged. */
+  /** The same of the ends while all had clients outside: it needs clients that all come back, and before the queue is empty. null = not judged. */
   readonly endTolerance: number | null;
   /** Milliseconds at the 99th percentile; null = times are not judged. */
   readonly times: { readonly refusal: number; readonly control: number } | null;
