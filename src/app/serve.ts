@@ -4,6 +4,7 @@
  * Both listeners are bound before the first rollout is taken up, so that an address that is in use changes nothing; until then requests are answered
  * with 503. At the end rollouts are refused, running ones may finish for a while, what is left is ended, and every part is closed after those that use it.
  */
+import { ArchiveThreads } from '../archive/archive-threads.ts';
 import { FileRolloutArchive } from '../archive/file-archive.ts';
 import { startsPrograms } from '../backends/registry.ts';
 import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
@@ -138,7 +139,12 @@ export async function startServer(
     await Promise.all(background);
   });
 
-  const archive = new FileRolloutArchive({ dir: archiveDirOf(dataDir), logger: log, secrets });
+  const archiveThreads = new ArchiveThreads();
+  scope.defer(() => archiveThreads.close());
+  const archive = new FileRolloutArchive({
+    ...{ dir: archiveDirOf(dataDir), logger: log, secrets },
+    saveFolder: (task) => archiveThreads.save(task),
+  });
   let dataUrl = '';
   const relay = new ModelGateway({
     ...{ clock, logger: log, policy, openEngine: ports.openEngine },

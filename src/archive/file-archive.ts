@@ -1,26 +1,18 @@
-/**
- * The archive as folders, `DIR/FOLDER/NAME`, the folder named after the rollout's id. Everything comes in under a temporary name and is renamed when it
- * is complete, so that a reader, and a server that died, leave no half file under a name of the rollout.
- */
-import { randomUUID } from 'node:crypto';
-import { open, readFile, readdir, rename, rm } from 'node:fs/promises';
+/** The archive as folders, `DIR/FOLDER/NAME`, the folder named after the rollout's id. How one is written: `rollout-folder.ts`. */
+import { readFile, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import { makeFolder } from '../core/make-folder.ts';
 import { spellingsOf } from '../trajectory/secret-spellings.ts';
 import { documentText } from './document-text.ts';
 import { folderName, idOfFolder } from './folder-name.ts';
-import { keepTree, type KeepProblem } from './keep-tree.ts';
+import type { KeepProblem } from './keep-tree.ts';
 import { FileDigests, filesBelow, locateBelow } from './kept-files.ts';
-import { syncFolder } from '../store/sync-folder.ts';
 import type { ArchivedFile, ArchivedRollout, RolloutArchive } from './rollout-archive.ts';
+import { idFile, newDraft, removeDrafts, saveFolder, type FolderTask } from './rollout-folder.ts';
 
 /** Shorter values are left alone: they occur in ordinary text, and replacing them would corrupt it. */
 const minSecretLength = 6;
-/** Holds the id where the folder's name is a hash. */
-const idFile = '.rollout-id';
-const draftName = /^\..{36}\.partial/;
 
 /** What a folder holds and since when it has not changed. */
 interface FolderSize {
@@ -34,12 +26,15 @@ export interface FileArchiveOptions {
   readonly logger: Logger;
   /** Replaced in everything that is kept, beside those of each rollout. */
   readonly secrets?: readonly string[];
+  /** Does {@link saveFolder} elsewhere. Default: here and now. */
+  readonly saveFolder?: (task: FolderTask) => Promise<readonly KeepProblem[]>;
 }
 
 export class FileRolloutArchive implements RolloutArchive {
   readonly #dir: string;
   readonly #logger: Logger;
   readonly #secrets: readonly string[];
+  readonly #saveFolder: (task: FolderTask) => Promise<readonly KeepProblem[]>;
   /** Per folder the end of the line of those who write in it. */
   readonly #writers = new Map<string, Promise<unknown>>();
   readonly #sizes = new Map<string, FolderSize>();
@@ -47,80 +42,35 @@ export class FileRolloutArchive implements RolloutArchive {
   /** Leftovers of a server that died are removed once. */
   #swept: Promise<void> | null = null;
 
-  constructor({ dir, logger, secrets = [] }: FileArchiveOptions) {
+  constructor({ dir, logger, secrets = [], saveFolder: save = saveHere }: FileArchiveOptions) {
     this.#dir = dir;
     this.#logger = logger;
     this.#secrets = secrets;
+    this.#saveFolder = save;
   }
 
   async save(rollout: ArchivedRollout): Promise<readonly KeepProblem[]> {
-    const name = folderName(rollout.rolloutId);
-    return await this.#alone(name, async () => {
-      this.#sizes.delete(name);
-      const dir = path.join(this.#dir, name);
-      try {
-        await makeFolder(dir);
-        await removeDrafts(dir);
-        if (idOfFolder(name) === null) await this.#putId(dir, rollout.rolloutId);
-      } catch (error) {
-        const problem = messageOf(error);
-        const names = [
-          ...Object.keys(rollout.documents),
-          ...rollout.files.map((file) => file.name),
-        ];
-        return names.map((one) => ({ name: one, problem }));
-      }
-      const { problems, changed } = await this.#fill(dir, rollout);
-      try {
-        // The names too: whoever hears that everything is kept may remove where it came from.
-        await Promise.all([...changed, dir, this.#dir].map(syncFolder));
-        return problems;
-      } catch (error) {
-        return [...problems, { name: '.', problem: messageOf(error) }];
-      }
+    const { rolloutId, documents, files } = rollout;
+    const folder = folderName(rolloutId);
+    return await this.#alone(folder, async () => {
+      this.#sizes.delete(folder);
+      const known = new Set([...rollout.secrets, ...this.#secrets]);
+      const secrets = [...known].filter(({ length }) => length >= minSecretLength);
+      const texts: { readonly name: string; readonly text: string }[] = [];
+      const problems: KeepProblem[] = [];
+      for (const [name, value] of Object.entries(documents))
+        try {
+          texts.push({ name, text: await wholeText(documentText(name, value, secrets)) });
+        } catch (error) {
+          problems.push({ name, problem: messageOf(error) });
+        }
+      await this.#sweep();
+      const saved = await this.#saveFolder({
+        ...{ dir: this.#dir, folder, id: idOfFolder(folder) === null ? rolloutId : null },
+        ...{ texts, files, spellings: spellingsOf(secrets) },
+      });
+      return [...problems, ...saved];
     });
-  }
-
-  /** `changed`: folders below `dir` that hold new names. */
-  async #fill(
-    dir: string,
-    rollout: ArchivedRollout,
-  ): Promise<{ readonly problems: readonly KeepProblem[]; readonly changed: ReadonlySet<string> }> {
-    const known = new Set([...rollout.secrets, ...this.#secrets]);
-    const secrets = [...known].filter(({ length }) => length >= minSecretLength);
-    const spellings = spellingsOf(secrets);
-    const wanted: readonly Wanted[] = [
-      ...Object.entries(rollout.documents).map(([name, value]) => ({
-        name,
-        write: async (draft: string) => {
-          await writeNew(draft, documentText(name, value, secrets));
-          return [];
-        },
-      })),
-      ...rollout.files.map(({ name, path: from }) => ({
-        name,
-        write: (draft: string) => keepTree({ name, from, to: draft }, spellings),
-      })),
-    ];
-    // Written side by side they share the syncs of the disk. Named one after the other: one may lie in another.
-    const drafts = await Promise.all(wanted.map((one) => makeDraft(dir, one)));
-    const changed = new Set<string>();
-    const problems: KeepProblem[] = [];
-    for (const { name, draft, problems: found } of drafts) {
-      problems.push(...found);
-      if (draft === null) continue;
-      try {
-        const target = path.join(dir, name);
-        const above = path.dirname(target);
-        if (above !== dir) await makeFolder(above);
-        await replace(draft, target);
-        for (let at = above; at !== dir; at = path.dirname(at)) changed.add(at);
-      } catch (error) {
-        problems.push({ name, problem: messageOf(error) });
-        await discard(draft);
-      }
-    }
-    return { problems, changed };
   }
 
   async list(rolloutId: string): Promise<readonly ArchivedFile[]> {
@@ -158,8 +108,7 @@ export class FileRolloutArchive implements RolloutArchive {
   }
 
   async trim(maxBytes: number): Promise<readonly string[]> {
-    this.#swept ??= removeDrafts(this.#dir);
-    await this.#swept;
+    await this.#sweep();
     const known = await this.#measure();
     let total = known.reduce((sum, { size }) => sum + size.bytes, 0);
     const removed: string[] = [];
@@ -205,14 +154,9 @@ export class FileRolloutArchive implements RolloutArchive {
     return await readFile(path.join(this.#dir, name, idFile), 'utf8').catch(() => null);
   }
 
-  async #putId(dir: string, rolloutId: string): Promise<void> {
-    const draft = path.join(dir, newDraft());
-    try {
-      await writeNew(draft, rolloutId);
-      await replace(draft, path.join(dir, idFile));
-    } finally {
-      await rm(draft, { force: true });
-    }
+  async #sweep(): Promise<void> {
+    this.#swept ??= removeDrafts(this.#dir);
+    await this.#swept;
   }
 
   /** Gone under its name at once, however long removing takes. */
@@ -245,70 +189,12 @@ export class FileRolloutArchive implements RolloutArchive {
   }
 }
 
-interface Wanted {
-  readonly name: string;
-  /** Writes it, durably, at a path that is free; says what of it could not be kept. */
-  readonly write: (draft: string) => Promise<readonly KeepProblem[]>;
+function saveHere(task: FolderTask): Promise<readonly KeepProblem[]> {
+  return Promise.resolve(saveFolder(task));
 }
 
-/** Never rejects. `draft` null = there is none to be named. */
-async function makeDraft(
-  dir: string,
-  { name, write }: Wanted,
-): Promise<{
-  readonly name: string;
-  readonly draft: string | null;
-  readonly problems: readonly KeepProblem[];
-}> {
-  const draft = path.join(dir, newDraft());
-  try {
-    if (!isKeepable(name)) throw new Error('it is no name for a file of the archive');
-    return { name, draft, problems: await write(draft) };
-  } catch (error) {
-    await discard(draft);
-    return { name, draft: null, problems: [{ name, problem: messageOf(error) }] };
-  }
-}
-
-async function writeNew(file: string, text: string | AsyncIterable<string>): Promise<void> {
-  await using handle = await open(file, 'wx', 0o644);
-  await handle.writeFile(text);
-  await handle.sync();
-}
-
-/** A plain relative path, not one of the archive's own. */
-function isKeepable(name: string): boolean {
-  const parts = name.split('/');
-  return !/[\\\0]/.test(name) && parts.every((part) => part !== '' && !part.startsWith('.'));
-}
-
-function newDraft(): string {
-  return `.${randomUUID()}.partial`;
-}
-
-/** What cannot be removed now goes with the next save. */
-async function discard(draft: string): Promise<void> {
-  await rm(draft, { recursive: true, force: true }).catch(() => undefined);
-}
-
-/** What a save left that did not end. */
-async function removeDrafts(dir: string): Promise<void> {
-  for (const name of await readdir(dir).catch(() => []))
-    if (draftName.test(name)) await rm(path.join(dir, name), { recursive: true, force: true });
-}
-
-/** Puts what is complete in the place of what was there, a link included; nothing made = nothing replaced. */
-async function replace(draft: string, target: string): Promise<void> {
-  try {
-    await rename(draft, target);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return;
-    if (code !== 'EISDIR' && code !== 'ENOTDIR' && code !== 'ENOTEMPTY' && code !== 'EEXIST')
-      throw error;
-    const grave = `${draft}-old`;
-    await rename(target, grave);
-    await rename(draft, target);
-    await rm(grave, { recursive: true, force: true });
-  }
+async function wholeText(pieces: AsyncIterable<string>): Promise<string> {
+  let text = '';
+  for await (const piece of pieces) text += piece;
+  return text;
 }

@@ -64,7 +64,9 @@ async function capturedFiles(
 ): Promise<readonly KeptFile[]> {
   try {
     const file = await gateway.captured(rolloutId);
-    return file === null ? [] : [{ name: 'model-calls.steps.ndjson', path: file }];
+    return file === null
+      ? []
+      : [{ name: 'model-calls.steps.ndjson', path: file, mayBeTaken: true }];
   } catch (error) {
     logger.log('warn', 'captured model calls were not found', {
       ...{ rolloutId, error: messageOf(error) },

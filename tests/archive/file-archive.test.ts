@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  link,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
@@ -225,6 +235,94 @@ describe('the archive', () => {
     assert.ok(turns > 2, `${turns} turns`);
   });
 
+  describe('of a file that may be taken', () => {
+    const secret = 'route-key-1';
+    const put = async (name: string, text: string): Promise<string> => {
+      const file = path.join(source, name);
+      await writeFile(file, text, { mode: 0o600 });
+      return file;
+    };
+    const saved = async (name: string, file: string) => {
+      const files = [{ name, path: file, mayBeTaken: true }];
+      assert.deepEqual(await archive.save(rollout({ files, secrets: [secret] })), []);
+      const target = path.join(dir, 'r1', name);
+      return { target, isSame: (await stat(target)).ino === (await stat(file)).ino };
+    };
+
+    it('keeps the file itself, as one of the archive’s, also when its first name goes', async () => {
+      const file = await put('plain', 'text');
+      const { target, isSame } = await saved('plain', file);
+      assert.equal(isSame, true);
+      assert.equal((await stat(target)).mode & 0o7777, 0o644);
+      await rm(source, { recursive: true });
+      assert.equal(await kept('plain'), 'text');
+    });
+
+    it('keeps a copy without the secret that it holds, also over the end of a chunk', async () => {
+      const edge = 1024 * 1024;
+      for (const before of ['', 'a'.repeat(edge - 4)]) {
+        const file = await put(`with-${before.length}`, `${before}${secret} rest`);
+        const { target, isSame } = await saved(`kept-${before.length}`, file);
+        assert.equal(isSame, false);
+        assert.equal(await readFile(target, 'utf8'), `${before}[REDACTED] rest`);
+        assert.equal(await readFile(file, 'utf8'), `${before}${secret} rest`);
+      }
+    });
+
+    it('keeps a copy of one that another name can change', async () => {
+      const file = await put('two', 'text');
+      await link(file, path.join(root, `elsewhere-${round}`));
+      const { target, isSame } = await saved('two', file);
+      assert.equal(isSame, false);
+      assert.equal(await readFile(target, 'utf8'), 'text');
+    });
+
+    it('keeps a copy where the file system has no second name for it', async (t) => {
+      const other = await mkdtemp('/dev/shm/slipway-archive-').catch(() => null);
+      if (other === null) {
+        t.skip('there is no second file system');
+        return;
+      }
+      t.after(() => rm(other, { recursive: true }));
+      await writeFile(path.join(other, 'far'), 'text');
+      const { target } = await saved('far', path.join(other, 'far'));
+      assert.equal(await readFile(target, 'utf8'), 'text');
+    });
+
+    it('refuses a link to one', async () => {
+      await symlink(await put('real', 'text'), path.join(source, 'link'));
+      const files = [{ name: 'logs', path: source, mayBeTaken: true }];
+      const problems = await archive.save(rollout({ files }));
+      assert.deepEqual(problems, [{ name: 'logs/link', problem: 'it is a link' }]);
+      assert.deepEqual(await paths(), ['logs/real']);
+    });
+  });
+
+  it('brings a new folder in as a whole: before, a reader finds nothing of it', async () => {
+    await writeFile(path.join(source, 'big'), Buffer.alloc(8 * 1024 * 1024));
+    let isOver = false;
+    const seen = new Set<string>();
+    const look = async (): Promise<void> => {
+      while (!isOver) seen.add((await paths()).join());
+    };
+    const files = [
+      { name: 'a', path: path.join(source, 'big') },
+      { name: 'b', path: path.join(source, 'big') },
+    ];
+    const looking = look();
+    await archive.save(rollout({ files })).finally(() => (isOver = true));
+    await looking;
+    seen.add((await paths()).join());
+    assert.deepEqual([...seen], ['', 'a,b']);
+  });
+
+  it('removes what a life before left beside the folders, once', async () => {
+    const half = path.join(dir, `.${'0'.repeat(36)}.partial`);
+    await mkdir(half, { recursive: true });
+    await archive.save(rollout({ documents: { 'a.json': 1 } }));
+    assert.deepEqual(await readdir(dir), ['r1']);
+  });
+
   it('lists sizes and hashes, and locates nothing but what it lists', async () => {
     await archive.save(rollout({ documents: { 'a.json': 1 } }));
     const [file] = await archive.list('r1');
@@ -261,10 +359,7 @@ describe('the archive', () => {
     const documents = { 'a.json': 1, 'b.json': { bad: NaN } };
     const files = [{ name: 'c', path: source }];
     const problems = await archive.save(rollout({ documents, files }));
-    assert.deepEqual(
-      problems.map(({ name }) => name),
-      ['a.json', 'b.json', 'c'],
-    );
+    assert.deepEqual(problems.map(({ name }) => name).sort(), ['a.json', 'b.json', 'c']);
   });
 
   it('refuses a number that JSON cannot say, and keeps the other documents', async () => {

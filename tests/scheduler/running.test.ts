@@ -167,7 +167,7 @@ describe('a rollout that runs', () => {
 
   it('has its captured calls in the archive, from where they are not needed any more once they are kept', async () => {
     const bench = await SchedulerBench.started();
-    const calls = { name: 'model-calls.steps.ndjson', path: '/calls' };
+    const calls = { name: 'model-calls.steps.ndjson', path: '/calls', mayBeTaken: true };
     bench.gateway.files.set('r1', calls.path).set('r2', calls.path);
     await bench.submit('r1');
     (await bench.execution('r1')).succeed();

@@ -179,7 +179,10 @@ export class NativeExecution implements Execution {
     if (isCancelled) this.#stays = 'never';
     else if (isGood && problems.length === 0 && this.#stays !== 'never')
       this.#stays = 'unless archived';
-    return { ...this.#cleaned(final), trajectory, files };
+    // Of a sandbox that is kept a process may still write.
+    const mayBeTaken = this.#stays === 'unless archived' && result.slipway?.destroyed != null;
+    const given = files.map((file) => ({ ...file, mayBeTaken }));
+    return { ...this.#cleaned(final), trajectory, files: given };
   }
 
   async #makeTrial(signal: AbortSignal): Promise<Trial> {

@@ -2,4 +2,6 @@
 export interface KeptFile {
   readonly name: string;
   readonly path: string;
+  /** Nobody writes it any more, and whoever made it removes it once it is kept: the archive may take the file itself in place of a copy. */
+  readonly mayBeTaken?: boolean;
 }
