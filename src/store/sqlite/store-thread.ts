@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import { errorOf } from '../../core/error-fault.ts';
-import type { Answer, Argument, CallName } from './store-calls.ts';
+import { writes, type Answer, type Argument, type CallName } from './store-calls.ts';
 import type {
   CallMessage,
   CommitFigures,
@@ -22,13 +22,23 @@ export interface ThreadListeners {
   readonly onLost: (reason: Error) => void;
 }
 
-/** This side of the thread that owns the file: calls go over in order, answers come back by number. */
+/** How long news that nobody's result depends on may wait for somebody else's sync. */
+const lazyMs = 100;
+/** Of them, so that a message never grows long. */
+const mostHeld = 256;
+
+/**
+ * This side of the thread that owns the file: calls go over in order, answers come back by number. Every message wakes the thread: a call that may wait goes
+ * over with the next one that may not.
+ */
 export class StoreThread {
   readonly #worker: Worker;
   readonly #onEvents: () => void;
   readonly #onCommit: (commit: CommitFigures) => void;
   readonly #waiting = new Map<number, Waiting>();
   #lastNumber = 0;
+  #held: CallMessage[] = [];
+  #timer: NodeJS.Timeout | null = null;
   #closing: Promise<void> | null = null;
   /** Why no call can be answered any more; null = it runs. */
   #ended: RolloutError | null = null;
@@ -89,20 +99,44 @@ export class StoreThread {
     if (this.#closing !== null) throw closed('the store is closed');
     this.#lastNumber += 1;
     const { promise, resolve, reject } = Promise.withResolvers<Answer<CallName>>();
-    const message: CallMessage<Name> = { number: this.#lastNumber, name, argument, isLazy };
-    this.#worker.postMessage(message);
+    const message: CallMessage<Name> = { number: this.#lastNumber, name, argument };
     this.#waiting.set(message.number, { resolve, reject });
+    if (isLazy && this.#held.length < mostHeld) {
+      this.#held.push(message);
+      this.#timer ??= setTimeout(() => this.#send([]), lazyMs);
+    } else if (writes.has(name)) this.#send([message]);
+    // What only reads syncs nothing that others could share.
+    else this.#post([message]);
     return (await promise) as Answer<Name>; // the answer with the number of this call
   }
 
   /** Everything that was called before is written first. Idempotent. */
   close(): Promise<void> {
     if (this.#closing === null && this.#ended === null) {
-      const message: ToWorker = { kind: 'close' };
-      this.#worker.postMessage(message);
+      this.#send([{ kind: 'close' }]);
     }
     this.#closing ??= this.#exit.promise;
     return this.#closing;
+  }
+
+  /** With what is held, before it. */
+  #send(messages: ToWorker): void {
+    this.#post([...this.#letGo(), ...messages]);
+  }
+
+  #post(messages: ToWorker): void {
+    try {
+      this.#worker.postMessage(messages);
+    } catch (error) {
+      // An argument that cannot cross fails its own call only.
+      if (messages.length > 1) for (const one of messages) this.#post([one]);
+      else for (const one of messages) if ('number' in one) this.#refuse(one.number, error);
+    }
+  }
+
+  #refuse(number: number, error: unknown): void {
+    this.#waiting.get(number)?.reject(error as Error);
+    this.#waiting.delete(number);
   }
 
   #settle({ answers, hasEvents, commit }: Extract<FromWorker, { readonly kind: 'answers' }>): void {
@@ -122,11 +156,21 @@ export class StoreThread {
   /** Nothing more is written to such a file: what its log holds stays there for whoever repairs it. */
   #damaged(error: RolloutError): void {
     this.#ended ??= error;
+    this.#letGo();
     void this.#worker.terminate();
+  }
+
+  #letGo(): readonly CallMessage[] {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const held = this.#held;
+    this.#held = [];
+    return held;
   }
 
   #end(why: string): RolloutError {
     this.#ended ??= closed(why);
+    this.#letGo();
     for (const { reject } of this.#waiting.values()) reject(this.#ended);
     this.#waiting.clear();
     return this.#ended;

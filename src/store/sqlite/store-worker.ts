@@ -10,8 +10,6 @@ import { StoreCalls, writes } from './store-calls.ts';
 import { faultOf } from './store-fault.ts';
 import type { CallMessage, FromWorker, ToWorker, WorkerTask } from './worker-messages.ts';
 
-/** How long news that nobody's result depends on may wait for somebody else's sync. */
-const lazyMs = 100;
 /** So that the first of a flood is not answered after the last. */
 const largestGroup = 512;
 
@@ -37,8 +35,6 @@ function serve({ file, steps, maxSizeBytes }: WorkerTask): void {
   const calls = new StoreCalls(database);
   const groups = new GroupCommit(database, calls);
   let newest = calls.newestEvent();
-  let lazy: CallMessage[] = [];
-  let timer: NodeJS.Timeout | null = null;
 
   const run = (group: readonly CallMessage[]): void => {
     for (let at = 0; at < group.length; at += largestGroup) {
@@ -57,41 +53,19 @@ function serve({ file, steps, maxSizeBytes }: WorkerTask): void {
       newest = newestNow;
     }
   };
-  const runLazy = (): void => {
-    timer = null;
-    const group = lazy;
-    lazy = [];
-    run(group);
-  };
-  const take = (messages: readonly ToWorker[]): void => {
-    const arrived = messages.filter((message) => 'name' in message);
-    const isClosing = messages.some((message) => 'kind' in message);
-    const isUrgent = isClosing || arrived.some((call) => !call.isLazy && writes.has(call.name));
-    if (isUrgent) {
-      if (timer !== null) clearTimeout(timer);
-      timer = null;
-      const group = [...lazy, ...arrived];
-      lazy = [];
-      run(group);
-    } else {
-      lazy.push(...arrived.filter((call) => call.isLazy));
-      run(arrived.filter((call) => !call.isLazy));
-      if (lazy.length > 0) timer ??= setTimeout(runLazy, lazyMs);
-    }
-    if (!isClosing) return;
-    database.close(); // merges the log into the file
-    port?.close();
-  };
 
   port?.on('message', (first: ToWorker) => {
-    const messages = [first];
+    const messages = [...first];
     while (messages.length < largestGroup) {
       // What waits behind the first one joins its group.
       const next = receiveMessageOnPort(port) as { readonly message: ToWorker } | undefined;
       if (next === undefined) break;
-      messages.push(next.message);
+      messages.push(...next.message);
     }
-    take(messages);
+    run(messages.filter((message) => 'name' in message));
+    if (!messages.some((message) => 'kind' in message)) return;
+    database.close(); // merges the log into the file
+    port.close();
   });
   send({ kind: 'open', copy });
 }

@@ -20,11 +20,10 @@ export interface CallMessage<Name extends CallName = CallName> {
   readonly number: number;
   readonly name: Name;
   readonly argument: Argument<Name>;
-  /** It may wait for another call's sync. */
-  readonly isLazy: boolean;
 }
 
-export type ToWorker = CallMessage | { readonly kind: 'close' };
+/** In the order of the calls. */
+export type ToWorker = readonly (CallMessage | { readonly kind: 'close' })[];
 
 export type CallAnswer =
   | { readonly number: number; readonly value: Answer<CallName> }
