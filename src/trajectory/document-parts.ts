@@ -3,6 +3,7 @@
  * is in memory, so that a document of any size can be shown or cleaned. Only the outline is checked here; a part is checked by who parses it.
  */
 import { open, type FileHandle } from 'node:fs/promises';
+import { fileChunks } from '../core/file-chunks.ts';
 import { RolloutError } from '../core/errors.ts';
 
 export interface DocumentPart {
@@ -33,13 +34,7 @@ export async function* readParts(file: string, handle?: FileHandle): AsyncGenera
   try {
     if (source === null) return;
     const splitter = new PartSplitter(file);
-    const buffer = Buffer.allocUnsafe(chunkBytes);
-    for (let position = 0; ;) {
-      const { bytesRead } = await source.read(buffer, 0, chunkBytes, position);
-      if (bytesRead === 0) break;
-      position += bytesRead;
-      yield* splitter.push(buffer.subarray(0, bytesRead));
-    }
+    for await (const chunk of fileChunks(source, chunkBytes)) yield* splitter.push(chunk);
     splitter.end();
   } finally {
     await owned?.close();

@@ -3,6 +3,7 @@
  * and are only appended, so that a killed process leaves a readable file whose last line may be torn.
  */
 import { open, type FileHandle } from 'node:fs/promises';
+import { fileChunks } from '../core/file-chunks.ts';
 import { RolloutError } from '../core/errors.ts';
 import type { AtifStep, AtifTrajectory } from '../wire/atif/atif.ts';
 import { maxPartBytes } from './document-parts.ts';
@@ -54,14 +55,9 @@ export async function* readSpill(file: string): AsyncGenerator<SpillHead | AtifS
  * that is too long for a string, and anybody may have written the file: TRAJECTORY_INVALID for a line over {@link maxPartBytes}.
  */
 export async function* spillLines(file: string, handle: FileHandle): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(chunkBytes);
   let earlier: Buffer[] = [];
   let earlierBytes = 0;
-  for (let position = 0; ;) {
-    const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position);
-    if (bytesRead === 0) break;
-    position += bytesRead;
-    const chunk = buffer.subarray(0, bytesRead);
+  for await (const chunk of fileChunks(handle, chunkBytes)) {
     let from = 0;
     for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, from)) {
       yield Buffer.concat([...earlier, chunk.subarray(from, end + 1)]);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
+import { fileChunks } from '../core/file-chunks.ts';
 
 const chunkBytes = 1024 * 1024;
 /** Stands where a secret was. */
@@ -31,8 +32,8 @@ export async function redactFile(file: string, secrets: readonly string[]): Prom
 async function holdsAny(source: FileHandle, wanted: readonly string[]): Promise<boolean> {
   const overlap = overlapOf(wanted);
   let rest = '';
-  for await (const chunk of chunksOf(source)) {
-    const text = rest + chunk;
+  for await (const chunk of fileChunks(source, chunkBytes)) {
+    const text = rest + chunk.toString('latin1');
     if (wanted.some((secret) => text.includes(secret))) return true;
     rest = text.slice(Math.max(0, text.length - overlap));
   }
@@ -46,8 +47,8 @@ async function copyWithout(
 ): Promise<void> {
   const overlap = overlapOf(wanted);
   let rest = '';
-  for await (const chunk of chunksOf(source)) {
-    const text = rest + chunk;
+  for await (const chunk of fileChunks(source, chunkBytes)) {
+    const text = rest + chunk.toString('latin1');
     // What begins behind that place may be the beginning of a longer secret, which goes on in the next chunk.
     const cleaned = cleanedTo(text.length - overlap, text, wanted);
     await target.writeFile(cleaned.text, 'latin1');
@@ -79,14 +80,4 @@ function cleanedTo(
 
 function overlapOf(wanted: readonly string[]): number {
   return Math.max(0, ...wanted.map(({ length }) => length - 1));
-}
-
-async function* chunksOf(source: FileHandle): AsyncGenerator<string> {
-  const buffer = Buffer.allocUnsafe(chunkBytes);
-  for (let position = 0; ;) {
-    const { bytesRead } = await source.read(buffer, 0, chunkBytes, position);
-    if (bytesRead === 0) return;
-    position += bytesRead;
-    yield buffer.toString('latin1', 0, bytesRead);
-  }
 }
