@@ -13,14 +13,12 @@ import type { ServeConfig } from '../config/serve/read-serve-config.ts';
 import { messageOf, RolloutError } from '../core/errors.ts';
 import { never } from '../core/linked-abort.ts';
 import { Scope } from '../core/scope.ts';
-import { FileCapture } from '../gateway/capture/file-capture.ts';
-import { ModelGateway } from '../gateway/model-gateway.ts';
-import { registerGateway } from '../gateway/register-gateway.ts';
+import type { GatewayControl } from '../gateway/gateway-control.ts';
 import { HangFinder } from '../scheduler/hang-finder.ts';
 import { RolloutScheduler } from '../scheduler/rollout-scheduler.ts';
 import { buildControlServer } from '../server/control-server.ts';
-import { buildDataServer } from '../server/data-server.ts';
 import { defaultServerLimits } from '../server/ports.ts';
+import { healthOf } from '../server/routes/health.ts';
 import type { RolloutStore } from '../store/rollout-store.ts';
 import { SecretMask } from '../telemetry/secret-mask.ts';
 import { ServerLog } from '../telemetry/server-log.ts';
@@ -29,23 +27,23 @@ import { UrlPolicy } from '../wire/url-policy.ts';
 import type { AppPorts } from './ports.ts';
 import { openCallers } from './serve/callers.ts';
 import { cleanDeadRuns } from './serve/clean-dead-runs.ts';
-import { archiveDirOf, captureDirOf, logFileOf, makeDataFolder } from './serve/data-folder.ts';
+import { archiveDirOf, logFileOf, makeDataFolder } from './serve/data-folder.ts';
 import { DiskWatch } from './serve/disk-watch.ts';
 import { loadOf, openLoadEngine } from './serve/engine-load.ts';
 import { watchFiles } from './serve/file-watch.ts';
 import { keyFiles, otlpHeadersOf } from './serve/key-sources.ts';
-import { endLeftBackend } from './serve/left-backend.ts';
+import { openGateway } from './serve/gateway/open-gateway.ts';
+import { endLeftProcesses } from './serve/left-processes.ts';
 import { closeServer, listen } from './serve/listen.ts';
 import { makeBackend } from './serve/open-backend.ts';
 import { openStore } from './serve/open-store.ts';
-import { rulesOf } from './serve/route-rules.ts';
 import { schedulerOptions } from './serve/scheduler-options.ts';
 
 export interface RunningServer {
   /** `http://127.0.0.1:8000`. */
   readonly controlUrl: string;
-  /** Where agents reach their model. */
-  readonly dataUrl: string;
+  /** Where agents reach their model: one address, or one for each process of the gateway. */
+  readonly dataUrls: readonly string[];
   readonly dataDir: string;
   readonly backend: string;
   /** Rollouts of an earlier life that were taken up. */
@@ -71,6 +69,7 @@ export interface StartServerOptions {
   readonly replace?: {
     readonly store?: (store: RolloutStore) => RolloutStore;
     readonly callbacks?: (callbacks: CallbackDelivery) => CallbackDelivery;
+    readonly gateway?: (gateway: GatewayControl) => GatewayControl;
   };
 }
 
@@ -85,6 +84,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { clock, machine, version } = ports;
   const { dataDir, listen: addresses } = config;
+  const { instanceId } = addresses;
   const lost = Promise.withResolvers<Error>();
   const sources = { variables: machine.variables, baseDir: config.baseDir };
   await using scope = new Scope();
@@ -110,7 +110,7 @@ export async function startServer(
   scope.defer(() => log[Symbol.asyncDispose]());
 
   const telemetry = await Telemetry.open({
-    ...{ clock, logger: log, instanceId: addresses.instanceId },
+    ...{ clock, logger: log, instanceId },
     tenants: [...new Set(['default', ...Object.keys(config.tenants)])],
     otlpUrl: config.telemetry.otlpUrl,
     otlpHeaders,
@@ -125,7 +125,7 @@ export async function startServer(
   const store = replace.store?.(opened) ?? opened;
 
   // The folder is ours from here on.
-  await endLeftBackend(dataDir);
+  await endLeftProcesses(dataDir);
   // What a life before left is removed beside everything else, and nobody waits for it.
   const life = new AbortController();
   const disk = new DiskWatch(dataDir, config.limits.diskFloorBytes);
@@ -145,22 +145,14 @@ export async function startServer(
     ...{ dir: archiveDirOf(dataDir), logger: log, secrets },
     saveFolder: (task) => archiveThreads.save(task),
   });
-  let dataUrl = '';
-  const relay = new ModelGateway({
-    ...{ clock, logger: log, policy, openEngine: ports.openEngine },
-    baseUrl: () => `${dataUrl}/v1`,
-    rules: rulesOf(config),
-    maxCallsPerRollout: config.gateway.maxInFlight,
-    engineKind: config.gateway.engineKind,
-    capture: config.gateway.capture
-      ? new FileCapture({
-          ...{ dir: captureDirOf(dataDir), clock, logger: log },
-          maxBytes: config.gateway.captureBytes,
-        })
-      : null,
+  const gateway = openGateway(config, {
+    ...{ ports, logger: log, policy },
+    health: () => healthOf(scheduler, { instanceId, isKnownCaller: false }),
     onCall: ({ rolloutId, ...call }) => telemetry.call(rolloutId, call),
   });
-  scope.defer(() => relay.close());
+  scope.defer(() => gateway.close());
+  telemetry.readGateway(() => gateway.facts());
+  const routes = replace.gateway?.(gateway.control) ?? gateway.control;
   // After the callbacks: what an acknowledgement brings last is archived before the store closes.
   let settled = (): Promise<void> => Promise.resolve();
   scope.defer(() => settled());
@@ -179,7 +171,7 @@ export async function startServer(
   scope.defer(() => backend.close());
   await backend.start(signal);
   const scheduler = new RolloutScheduler(schedulerOptions(config, version), {
-    ...{ store, backend, gateway: relay, callbacks, archive, clock, logger: log },
+    ...{ store, backend, gateway: routes, callbacks, archive, clock, logger: log },
     observers: [telemetry],
     engineLoad: loadEngine === null ? null : loadOf(loadEngine.engine),
     hasRoom: () => disk.hasRoom,
@@ -189,29 +181,20 @@ export async function startServer(
   telemetry.readAdmission(() => scheduler.admission());
 
   const limits = { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes };
-  const common = { service: scheduler, logger: log, instanceId: addresses.instanceId };
-  const data = buildDataServer({
-    ...{ ...common, limits },
-    mountGateway: (app) => registerGateway(app, relay),
-  });
-  scope.defer(() => closeServer(data));
+  scope.defer(() => gateway.stopListening());
   const control = buildControlServer({
-    ...{ ...common, limits, clock, version },
+    ...{ service: scheduler, logger: log, instanceId, limits, clock, version },
     ...{ keys: callers.keys, allowFrom: callers.allowFrom },
     files: archive,
     metrics: telemetry,
     doctor: new HangFinder({
-      ...{ service: scheduler, delivery: callbacks, backend, gateway: relay, clock },
+      ...{ service: scheduler, delivery: callbacks, backend, gateway: routes, clock },
       disk: () => disk.look(),
     }),
     addresses: policy,
   });
   scope.defer(() => closeServer(control));
-  dataUrl = await listen(
-    data,
-    { host: addresses.dataHost, port: addresses.dataPort },
-    'listen.data_port',
-  );
+  const dataUrls = await gateway.listen();
   const controlUrl = await listen(
     control,
     { host: addresses.host, port: addresses.port },
@@ -234,7 +217,12 @@ export async function startServer(
     await scheduler.stop({ drainMs: 0, hurry: never, abortMs, force: never });
     throw error;
   });
-  log.log('info', 'the server is ready', { controlUrl, dataUrl, backend: backend.kind, recovered });
+  log.log('info', 'the server is ready', {
+    controlUrl,
+    dataUrls,
+    backend: backend.kind,
+    recovered,
+  });
 
   const owned = scope.move();
   let ending: Promise<void> | null = null;
@@ -248,7 +236,7 @@ export async function startServer(
     }
   };
   return {
-    ...{ controlUrl, dataUrl, dataDir, recovered, reload },
+    ...{ controlUrl, dataUrls, dataDir, recovered, reload },
     lost: lost.promise,
     backend: backend.kind,
     stop: (hurry) => (ending ??= end(hurry)),

@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from '../core/logger.ts';
-import type { RolloutService } from '../scheduler/rollout-service.ts';
 import { buildHttpApp } from './http-app.ts';
 import type { ServerLimits } from './ports.ts';
-import { addPlainHealthRoute } from './routes/health.ts';
+
+type Answer = Readonly<Record<string, unknown>>;
 
 export interface DataServerParts {
-  readonly service: RolloutService;
+  /** What `/health` says: anybody may ask. */
+  readonly health: () => Answer | Promise<Answer>;
   readonly logger: Logger;
   readonly limits: ServerLimits;
-  readonly instanceId: string | null;
   /** Adds the gateway's routes, which check their keys themselves. */
   readonly mountGateway: (app: FastifyInstance) => void;
 }
@@ -21,7 +21,7 @@ export function buildDataServer(parts: DataServerParts): FastifyInstance {
     logger: parts.logger,
     methodsOf: (path) => (path === '/health' ? ['GET', 'HEAD'] : []),
   });
-  addPlainHealthRoute(app, parts.service, parts.instanceId);
+  app.get('/health', () => parts.health());
   parts.mountGateway(app);
   return app;
 }

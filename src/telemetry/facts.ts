@@ -36,6 +36,32 @@ export interface CommitNews {
   readonly writes: number;
 }
 
+/** What a process of ours takes. */
+export interface ProcessVitals {
+  /** How late its event loop was since they were asked for before, in seconds, by quantile. */
+  readonly lag: Readonly<Record<LagQuantile, number>>;
+  readonly residentBytes: number;
+  readonly cpuSeconds: number;
+}
+
+export type LagQuantile = 'p50' | 'p90' | 'p99' | 'max';
+
+/** The gateway, or one process of it. Read when somebody scrapes. */
+export interface GatewayFacts {
+  /** `server`, or the number of the process. */
+  readonly worker: string;
+  /** Rollouts whose key is alive. */
+  readonly routes: number;
+  readonly callsRunning: number;
+  /** null = it is in the server's process. */
+  readonly own: {
+    readonly isUp: boolean;
+    readonly restarts: number;
+    /** null = nothing was heard yet. */
+    readonly vitals: ProcessVitals | null;
+  } | null;
+}
+
 /** All methods return at once and never throw. */
 export interface TelemetryObserver {
   rollout(rollout: { readonly id: string; readonly tenant: string }, news: RolloutNews): void;

@@ -5,7 +5,8 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { errorRegistry } from '../core/error-registry.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
-import type { AdmissionFacts, CallbackNews, CallNews, CommitNews } from './facts.ts';
+import type { AdmissionFacts, CallbackNews, CallNews, CommitNews, GatewayFacts } from './facts.ts';
+import { addGatewayMetrics } from './gateway-metrics.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 
 export const stages = ['queued', 'running', 'grading', 'settling', 'whole'] as const;
@@ -71,6 +72,7 @@ export class Metrics implements AsyncDisposable {
   );
   readonly #endProcess: () => void;
   #readAdmission: (() => AdmissionFacts) | null = null;
+  #readGateway: () => readonly GatewayFacts[] = () => [];
 
   constructor(tenants: readonly string[]) {
     this.#tenants = new Set([...tenants, other]);
@@ -86,11 +88,16 @@ export class Metrics implements AsyncDisposable {
     for (const status of callStatuses) this.#calls.inc({ status }, 0);
     for (const stage of stages) this.#stage.zero({ stage });
     this.#addAdmissionGauges();
+    addGatewayMetrics(this.registry, () => this.#readGateway());
     this.#endProcess = addProcessMetrics(this.registry);
   }
 
   readAdmission(read: () => AdmissionFacts): void {
     this.#readAdmission = read;
+  }
+
+  readGateway(read: () => readonly GatewayFacts[]): void {
+    this.#readGateway = read;
   }
 
   accepted(): void {

@@ -1,8 +1,9 @@
 import { monitorEventLoopDelay, type Histogram } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
+import type { LagQuantile, ProcessVitals } from './facts.ts';
 
 const resolutionMs = 10;
-const quantiles = { p50: 50, p90: 90, p99: 99, max: 100 } as const;
+const quantiles: Readonly<Record<LagQuantile, number>> = { p50: 50, p90: 90, p99: 99, max: 100 };
 /** A scrape that comes sooner after another one sees its window too: several readers do not take the worst from each other. */
 const windowMs = 5_000;
 
@@ -48,6 +49,19 @@ export function addProcessMetrics(registry: Registry): () => void {
     });
   }
   return () => delay.disable();
+}
+
+/** Of this process; `delay` counts since it was reset. */
+export function vitalsOf(delay: Histogram): ProcessVitals {
+  const { p50, p90, p99, max } = quantiles;
+  return {
+    lag: {
+      ...{ p50: lateSeconds(delay, p50), p90: lateSeconds(delay, p90) },
+      ...{ p99: lateSeconds(delay, p99), max: lateSeconds(delay, max) },
+    },
+    residentBytes: process.memoryUsage.rss(),
+    cpuSeconds: cpuSeconds(),
+  };
 }
 
 function lateSeconds(delay: Histogram, percent: number): number {

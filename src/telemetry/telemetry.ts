@@ -7,6 +7,7 @@ import type {
   CallbackNews,
   CallNews,
   CommitNews,
+  GatewayFacts,
   RolloutNews,
   TelemetryObserver,
 } from './facts.ts';
@@ -66,6 +67,11 @@ export class Telemetry implements TelemetryObserver, AsyncDisposable {
   /** What a scrape asks for the admission gauges; until then they are zero. */
   readAdmission(read: () => AdmissionFacts): void {
     this.#metrics.readAdmission(read);
+  }
+
+  /** The same of the gateway; the processes that it names are always the same ones. */
+  readGateway(read: () => readonly GatewayFacts[]): void {
+    this.#metrics.readGateway(read);
   }
 
   /** The Prometheus page. */

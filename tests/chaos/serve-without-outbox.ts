@@ -25,6 +25,6 @@ const server = await startServer(config, {
       }),
   },
 });
-const { controlUrl, dataUrl, recovered } = server;
+const { controlUrl, dataUrls, recovered } = server;
 process.once('SIGTERM', () => void server.stop(never));
-console.log(JSON.stringify({ url: controlUrl, data_url: dataUrl, recovered }));
+console.log(JSON.stringify({ url: controlUrl, data_url: dataUrls[0], recovered }));

@@ -276,7 +276,7 @@ describe('the commands of a running server', { timeout: 120_000 }, () => {
     );
     const mistyped = await slipway(['rollouts', 'ls', '--state', 'bad']);
     assert.match(mistyped.stderr, /^REQUEST_INVALID: state\b.*: /);
-    const agents = { variables: { SLIPWAY_URL: server.dataUrl } };
+    const agents = { variables: { SLIPWAY_URL: server.dataUrls[0]! } };
     assert.match((await slipway(['status'], agents)).stderr, /does not answer as a rollout server/);
     const file = path.join(fixture.root, 'key');
     await writeFile(file, `# mine\n${controlKey}\n`);

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { silentLogger } from '../../src/core/logger.ts';
 import { buildDataServer } from '../../src/server/data-server.ts';
+import { healthOf } from '../../src/server/routes/health.ts';
 import { defaultServerLimits } from '../../src/server/ports.ts';
 import { FakeRolloutService } from '../fakes/fake-rollout-service.ts';
 import { controlKey, Serving, threeKeys } from './serving.ts';
@@ -105,7 +106,8 @@ describe('the data server', () => {
     const paused = { reason: 'secret', since: service.now, retryAt: service.now };
     service.view = { ...service.view, paused };
     const app = buildDataServer({
-      ...{ service, logger: silentLogger, limits: defaultServerLimits, instanceId: 'i-1' },
+      ...{ logger: silentLogger, limits: defaultServerLimits },
+      health: () => healthOf(service, { instanceId: 'i-1', isKnownCaller: false }),
       mountGateway: (server) => void server.post('/v1/chat/completions', () => ({})),
     });
     const health = (await app.inject({ url: '/health' })).json<Record<string, unknown>>();

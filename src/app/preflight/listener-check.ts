@@ -4,11 +4,14 @@ import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
 import { listenRefused } from '../serve/listen.ts';
 import { passed, type Verdict } from './verdict.ts';
 
-/** Both addresses are taken at once, as the server takes them, and given back. */
-export async function checkListeners({ listen }: ServeConfig): Promise<Verdict> {
+/** All addresses are taken at once, as the server takes them, and given back. */
+export async function checkListeners({ listen, gateway }: ServeConfig): Promise<Verdict> {
+  const { dataHost: host, dataPort } = listen;
   const addresses = [
     { host: listen.host, port: listen.port, field: 'listen.port' },
-    { host: listen.dataHost, port: listen.dataPort, field: 'listen.data_port' },
+    ...Array.from({ length: Math.max(1, gateway.workers) }, (_, index) => ({
+      ...{ host, port: dataPort === 0 ? 0 : dataPort + index, field: 'listen.data_port' },
+    })),
   ];
   const open: Server[] = [];
   try {
@@ -28,7 +31,8 @@ export async function checkListeners({ listen }: ServeConfig): Promise<Verdict> 
   const texts = addresses.map(({ host, port }) =>
     port === 0 ? `any free port of ${host}` : `${host}:${port}`,
   );
-  return passed(`free: ${texts.join(' (control), ')} (model calls)`);
+  const [control, ...calls] = texts;
+  return passed(`free: ${control ?? ''} (control), ${calls.join(', ')} (model calls)`);
 }
 
 async function closed(server: Server): Promise<void> {

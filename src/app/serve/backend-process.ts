@@ -12,7 +12,6 @@ import type {
 import { errorOf, faultOf } from '../../core/error-fault.ts';
 import { messageOf } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
-import type { Logger } from '../../core/logger.ts';
 import type { RolloutProgress } from '../../wire/rollout/progress.ts';
 import { composeApp } from '../compose.ts';
 import { makeBackendHere } from './open-backend.ts';
@@ -24,6 +23,7 @@ import type {
   FromBackend,
   ToBackend,
 } from './backend-messages.ts';
+import { toldLogger } from './told-logger.ts';
 
 if (process.send === undefined) throw new Error('this file is started by the server');
 const send = process.send.bind(process);
@@ -47,27 +47,7 @@ function flush(): void {
     send({ kind: 'progress', key, progress } satisfies FromBackend);
 }
 
-const logger: Logger = {
-  log: (level, message, fields = {}) => {
-    try {
-      say({ kind: 'log', level, message, fields: sayable(fields) });
-    } catch {
-      // A field that is no plain value must not cost the line.
-      const unreadableFields = Object.keys(fields);
-      say({ kind: 'log', level, message, fields: { unreadableFields } });
-    }
-  },
-};
-
-/** Errors say what they are, as in the log of the server itself. */
-function sayable(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      value instanceof Error ? `${value.name}: ${value.message}` : value,
-    ]),
-  );
-}
+const logger = toldLogger((line) => say({ kind: 'log', ...line }));
 
 function factsOf(backend: ExecutionBackend): BackendFacts {
   const { kind, capturesFinalResult } = backend;

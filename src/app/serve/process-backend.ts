@@ -20,7 +20,7 @@ import { errorOf, faultOf } from '../../core/error-fault.ts';
 import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort, never } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
-import { noteBackend } from './left-backend.ts';
+import { noteBackend } from './left-processes.ts';
 import type {
   BackendAnswer,
   BackendCall,

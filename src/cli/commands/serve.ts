@@ -30,19 +30,20 @@ export function addServeCommand(
       const server = await startServer(config, { ports, signal: signals.stop });
       signals.onReload(() => server.reload());
       try {
-        const { controlUrl, dataUrl, dataDir, backend, recovered } = server;
+        const { controlUrl, dataUrls, dataDir, backend, recovered } = server;
         terminal.out(
           flags.json === true
             ? JSON.stringify({
                 schema_version: 1,
                 url: controlUrl,
-                data_url: dataUrl,
+                data_url: dataUrls[0],
+                data_urls: dataUrls,
                 data_dir: dataDir,
                 backend,
                 recovered,
                 pid: process.pid,
               })
-            : `slipway serve: ${controlUrl} (model calls at ${dataUrl}), backend ${backend}, data in ${dataDir}${recovered === 0 ? '' : `; taken up: ${recovered}`}`,
+            : `slipway serve: ${controlUrl} (model calls at ${dataUrls.join(', ')}), backend ${backend}, data in ${dataDir}${recovered === 0 ? '' : `; taken up: ${recovered}`}`,
         );
         const lost = await Promise.race([server.lost, signals.stopped]);
         if (lost !== null) {

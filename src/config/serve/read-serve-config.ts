@@ -93,10 +93,31 @@ export function compileServeConfig(
   const tree = asTree(values) as unknown as ServeSettings;
   if (tree.engine.kvLow > tree.engine.kvHigh)
     problems.add('engine.kv_low', 'is above engine.kv_high', 'Set it to at most engine.kv_high.');
+  checkWorkerPorts(tree, problems);
   problems.throwIfAny();
   const dataDir = tree.dataDir ?? resolve(machine.stateDir, 'server');
   const shown = origins.map((row) => (row.key === 'data_dir' ? { ...row, value: dataDir } : row));
   return deepFreeze({ ...tree, dataDir, tenants, file, baseDir, origins: shown });
+}
+
+/** Each process of the gateway has the port after the one before. */
+function checkWorkerPorts({ gateway, listen }: ServeSettings, problems: Problems): void {
+  const { port, dataPort } = listen;
+  const { workers } = gateway;
+  if (workers === 0 || dataPort === 0) return;
+  const last = dataPort + workers - 1;
+  if (last > 65_535)
+    problems.add(
+      'gateway.workers',
+      `the ports would go up to ${last}`,
+      'Choose a lower listen.data_port, or 0 for any free ports.',
+    );
+  if (port > dataPort && port <= last)
+    problems.add(
+      'gateway.workers',
+      `the ports from ${dataPort} to ${last} include listen.port`,
+      'Move listen.port or listen.data_port.',
+    );
 }
 
 /** Values by dotted key; sections and keys that nobody knows are problems. */

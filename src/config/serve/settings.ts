@@ -146,6 +146,7 @@ export const settings = {
     maxRequests: setting(optionalCount, null, 'calls of a rollout, whatever becomes of them'),
     maxSampledTokens: setting(optionalCount, null, 'tokens of all answers of a rollout together'),
     maxInFlight: setting(anyCount, 64, 'calls of a rollout at the same time'),
+    workers: setting(whole(0), 0, 'processes that serve model calls, each on a port of its own from listen.data_port on; 0 = the server serves them itself'),
     capture: setting(flag, true, 'every model call of a rollout is kept for the archive'),
     captureBytes: setting(whole(1024), 1024 ** 3, 'of one rollout no more than this is kept, about'),
     engineKind: derived(choice('chat', 'vllm', 'sglang'), { says: 'engine.kind where engine.url is set, else chat', of: (get) => get('engine.url') === null ? 'chat' : (get('engine.kind') as EngineKind) }, 'what answers behind the addresses of controllers; vllm and sglang are asked for token ids and log-probabilities of captured calls'),

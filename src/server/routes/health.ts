@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import { operations } from '../../wire/api/operations.ts';
 import { healthDocument } from '../../wire/rollout/health.ts';
 import type { RolloutService } from '../../scheduler/rollout-service.ts';
@@ -23,13 +22,4 @@ export function addHealthRoute(routing: Routing): void {
   addRoute(routing, operations.health, ({ caller }) =>
     healthOf(service, { instanceId, isKnownCaller: isKnown(caller) }),
   );
-}
-
-/** On a server without keys of its own. */
-export function addPlainHealthRoute(
-  app: FastifyInstance,
-  service: RolloutService,
-  instanceId: string | null,
-): void {
-  app.get('/health', () => healthOf(service, { instanceId, isKnownCaller: false }));
 }

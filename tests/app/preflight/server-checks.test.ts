@@ -217,7 +217,7 @@ describe('preflight of keys and addresses', { timeout: 120_000 }, () => {
     }
   });
 
-  it('takes both addresses as the server would, and gives them back', async () => {
+  it('takes all addresses as the server would, and gives them back', async () => {
     await using folder = await PreflightFolder.create();
     const taken = createServer();
     taken.listen(0, '127.0.0.1');
@@ -228,6 +228,10 @@ describe('preflight of keys and addresses', { timeout: 120_000 }, () => {
       [['--port', port, '--data-port', '0'], 'listen.port'],
       [['--port', '0', '--data-port', port], 'listen.data_port'],
       [['--host', '203.0.113.7', '--port', '0'], 'listen.port'],
+      [
+        ['--port', '0', '--gateway-workers', '2', '--data-port', String(Number(port) - 1)],
+        'listen.data_port',
+      ],
     ];
     for (const [flags, field] of rows)
       assertResult((await folder.run([...only, ...flags])).one('listeners'), {

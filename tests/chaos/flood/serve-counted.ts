@@ -110,8 +110,8 @@ const ports = await composeApp(process.env, process.cwd());
 const config = await readServeConfig(serveFlags(command), ports.machine);
 takePrecedence();
 const server = await startServer(config, { ports, signal: never });
-const { controlUrl, dataUrl, recovered } = server;
+const { controlUrl, dataUrls, recovered } = server;
 process.once('SIGTERM', () => {
   void server.stop(never).then(() => console.log(JSON.stringify({ counts: seen })));
 });
-console.log(JSON.stringify({ url: controlUrl, data_url: dataUrl, recovered }));
+console.log(JSON.stringify({ url: controlUrl, data_url: dataUrls[0], recovered }));

@@ -172,6 +172,23 @@ describe('the configuration of slipway serve', () => {
       assert.ok(text.includes(part), `${part}\nnot in\n${text}`);
   });
 
+  it('refuses processes of the gateway for which there are no ports', () => {
+    for (const [listen, workers, problem] of [
+      [{ data_port: 65_534 }, 3, /\[gateway.workers\]: the ports would go up to 65536/],
+      [{ port: 8003, data_port: 8001 }, 3, /\[gateway.workers\]: the ports from 8001 to 8003/],
+    ] as const)
+      assert.match(problemsOf({ document: { listen, gateway: { workers } } }), problem);
+    for (const [listen, workers] of [
+      [{ data_port: 65_534 }, 2],
+      [{ port: 8003, data_port: 8001 }, 2],
+      [{ port: 65_535, data_port: 0 }, 64],
+    ] as const)
+      assert.equal(
+        compile({ document: { listen, gateway: { workers } } }).gateway.workers,
+        workers,
+      );
+  });
+
   it('refuses an empty address, which would be every address', () => {
     for (const given of [
       { flags: { '--host': '' } },

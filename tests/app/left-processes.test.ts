@@ -5,7 +5,11 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { endLeftBackend, noteBackend } from '../../src/app/serve/left-backend.ts';
+import {
+  endLeftProcesses,
+  noteBackend,
+  noteGatewayWorkers,
+} from '../../src/app/serve/left-processes.ts';
 import { isRunning, processOwner } from '../../src/store/file/run-owner.ts';
 
 async function inFolder(body: (dir: string) => Promise<void>): Promise<void> {
@@ -17,15 +21,28 @@ async function inFolder(body: (dir: string) => Promise<void>): Promise<void> {
   }
 }
 
-describe('the process of a backend whose server is dead', { timeout: 60_000 }, () => {
+describe('a process whose server is dead', { timeout: 60_000 }, () => {
   it('is ended by the next server, also one that hears nothing', () =>
     inFolder(async (dir) => {
       const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
       child.kill('SIGSTOP');
       const exited = once(child, 'exit');
       await noteBackend(dir, child.pid!);
-      await endLeftBackend(dir);
+      await endLeftProcesses(dir);
       assert.deepEqual(await exited, [null, 'SIGKILL']);
+      assert.deepEqual(await readdir(dir), []);
+    }));
+
+  it('is ended also where there are several of the gateway', () =>
+    inFolder(async (dir) => {
+      const children = [1, 2].map(() => spawn('sleep', ['1000'], { stdio: 'ignore' }));
+      const exits = children.map((child) => once(child, 'exit'));
+      await noteGatewayWorkers(
+        dir,
+        children.map(({ pid }) => pid!),
+      );
+      await endLeftProcesses(dir);
+      for (const exit of exits) assert.deepEqual(await exit, [null, 'SIGKILL']);
       assert.deepEqual(await readdir(dir), []);
     }));
 
@@ -35,7 +52,7 @@ describe('the process of a backend whose server is dead', { timeout: 60_000 }, (
       await noteBackend(dir, child.pid!);
       const other = { bootId: 'of before', pid: child.pid!, processStart: 1, runId: 'backend' };
       await writeFile(path.join(dir, 'backend.json'), JSON.stringify(other));
-      await endLeftBackend(dir);
+      await endLeftProcesses(dir);
       assert.equal(child.exitCode ?? child.signalCode, null);
       child.kill('SIGKILL');
     }));
@@ -54,7 +71,7 @@ describe('the process of a backend whose server is dead', { timeout: 60_000 }, (
       ];
       for (const each of hostile) {
         await writeFile(file, JSON.stringify({ ...own, ...each }));
-        await endLeftBackend(dir);
+        await endLeftProcesses(dir);
       }
       assert.ok(isRunning(processOwner('backend', pid)));
       child.kill('SIGKILL');
@@ -64,9 +81,9 @@ describe('the process of a backend whose server is dead', { timeout: 60_000 }, (
     it(`is nobody when the note is ${JSON.stringify(text)}`, () =>
       inFolder(async (dir) => {
         await writeFile(path.join(dir, 'backend.json'), text);
-        await endLeftBackend(dir);
+        await endLeftProcesses(dir);
         assert.deepEqual(await readdir(dir), []);
       }));
 
-  it('is nobody where there was none', () => inFolder((dir) => endLeftBackend(dir)));
+  it('is nobody where there was none', () => inFolder((dir) => endLeftProcesses(dir)));
 });

@@ -1,0 +1,175 @@
+/**
+ * Entry of a process that serves model calls: keys, calls and capture of its rollouts are here, and a data listener of its own. What has ended is told once per
+ * turn of the loop. Routes that the process before it held are there before it listens.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { FastifyInstance } from 'fastify';
+import { systemClock } from '../../../core/clock.ts';
+import { faultOf } from '../../../core/error-fault.ts';
+import { messageOf } from '../../../core/errors.ts';
+import { LinkedAbort } from '../../../core/linked-abort.ts';
+import { openEngine } from '../../../engines/registry.ts';
+import { ModelGateway } from '../../../gateway/model-gateway.ts';
+import { registerGateway } from '../../../gateway/register-gateway.ts';
+import { buildDataServer } from '../../../server/data-server.ts';
+import { defaultServerLimits } from '../../../server/ports.ts';
+import { vitalsOf } from '../../../telemetry/process-metrics.ts';
+import { UrlPolicy } from '../../../wire/url-policy.ts';
+import { closeServer, listen } from '../listen.ts';
+import { toldLogger } from '../told-logger.ts';
+import { gatewaySettings } from './gateway-parts.ts';
+import type {
+  EndedCall,
+  FromWorker,
+  QuestionName,
+  ToWorker,
+  WorkerAnswers,
+  WorkerQuestion,
+  WorkerTask,
+} from './worker-messages.ts';
+
+if (process.send === undefined) throw new Error('this file is started by the server');
+const send = process.send.bind(process);
+const questions = new Map<number, LinkedAbort>();
+const healths = new Map<number, (document: Readonly<Record<string, unknown>>) => void>();
+const delay = monitorEventLoopDelay({ resolution: 10 });
+delay.enable();
+let ended: EndedCall[] = [];
+let lastHealth = 0;
+
+interface Served {
+  readonly gateway: ModelGateway;
+  readonly server: FastifyInstance;
+}
+
+function say(message: FromWorker): void {
+  flush();
+  send(message);
+}
+
+function flush(): void {
+  if (ended.length === 0) return;
+  const told = ended;
+  ended = [];
+  send({ kind: 'calls', ended: told } satisfies FromWorker);
+}
+
+const logger = toldLogger((line) => say({ kind: 'log', ...line }));
+
+async function serve(task: WorkerTask): Promise<Served & { readonly url: string }> {
+  const { config, worker, port, held } = task;
+  let url = '';
+  const gateway = new ModelGateway({
+    ...{ clock: systemClock, logger, openEngine, policy: new UrlPolicy(config.callbacks) },
+    ...gatewaySettings(config, { clock: systemClock, logger }),
+    baseUrl: () => `${url}/v1`,
+    onCall: (call, used) => {
+      ended.push({ call, used });
+      if (ended.length === 1) setImmediate(flush);
+    },
+  });
+  for (const route of held) gateway.takeOver(route);
+  const server = buildDataServer({
+    ...{ logger, limits: { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes } },
+    health: async () => ({ ...(await askHealth()), gateway_worker: worker }),
+    mountGateway: (app) => registerGateway(app, gateway),
+  });
+  url = await listen(server, { host: config.listen.dataHost, port }, 'listen.data_port');
+  return { gateway, server, url };
+}
+
+async function askHealth(): Promise<Readonly<Record<string, unknown>>> {
+  lastHealth += 1;
+  const number = lastHealth;
+  const { promise, resolve } = Promise.withResolvers<Readonly<Record<string, unknown>>>();
+  healths.set(number, resolve);
+  say({ kind: 'health', number });
+  return await promise;
+}
+
+async function carryOut(
+  question: WorkerQuestion,
+  { gateway, server }: Served,
+  signal: AbortSignal,
+): Promise<WorkerAnswers[QuestionName]> {
+  switch (question.name) {
+    case 'register':
+      return await gateway.register(question.request);
+    case 'revoke':
+      await gateway.revoke(question.rolloutId);
+      return null;
+    case 'abort':
+      return await gateway.abort(question.rolloutId);
+    case 'captured':
+      return await gateway.captured(question.rolloutId);
+    case 'forget':
+      await gateway.forget(question.rolloutId);
+      return null;
+    case 'probe':
+      return await gateway.probe(question.rolloutId, signal);
+    case 'activity':
+      return await Promise.all(question.rolloutIds.map((id) => gateway.activity(id)));
+    case 'vitals': {
+      const { liveRoutes: routes, runningCalls: callsRunning } = gateway;
+      const vitals = { routes, callsRunning, process: vitalsOf(delay) };
+      delay.reset();
+      return vitals;
+    }
+    case 'stop listening':
+      await closeServer(server);
+      return null;
+    case 'close':
+      await gateway.close();
+      return null;
+  }
+}
+
+async function answer(
+  { number, question }: { readonly number: number; readonly question: WorkerQuestion },
+  serving: Promise<Served>,
+): Promise<void> {
+  using link = new LinkedAbort([]);
+  questions.set(number, link);
+  try {
+    const value = await carryOut(question, await serving, link.signal);
+    say({ kind: 'answer', number, value });
+  } catch (error) {
+    say({ kind: 'refusal', number, fault: faultOf(error) });
+  } finally {
+    questions.delete(number);
+  }
+}
+
+function make(task: WorkerTask): void {
+  const serving = serve(task);
+  serving.then(
+    ({ url }) => say({ kind: 'made', url }),
+    (error: unknown) => say({ kind: 'failed', fault: faultOf(error) }),
+  );
+  process.on('message', (message: ToWorker) => {
+    if (message.kind === 'question') void answer(message, serving);
+    else if (message.kind === 'give up')
+      questions.get(message.number)?.abort(new Error('nobody waits for it any more'));
+    else if (message.kind === 'health') {
+      healths.get(message.number)?.(message.document);
+      healths.delete(message.number);
+    }
+  });
+}
+
+// What a terminal sends goes to the server too, which says what is to be done.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+// Without a server nobody can say whose keys still live.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+// Whoever reads what it prints may go: that ends its output, and no rollout.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+process.on('uncaughtException', (error: unknown) => {
+  process.stderr.write(
+    `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
+  const crashed: FromWorker = { kind: 'crashed', why: messageOf(error) };
+  send(crashed, () => process.exit(1));
+});
+process.once('message', (message: ToWorker) => {
+  if (message.kind === 'make') make(message.task);
+});
