@@ -11,6 +11,7 @@ import { addRunCommand } from './commands/run.ts';
 import { addServeCommand } from './commands/serve.ts';
 import { addCallbacksCommands, addRolloutsCommands } from './commands/rollouts.ts';
 import { addCancelCommand, addDoctorCommand, addStatusCommand } from './commands/status.ts';
+import { addSessionsCommands } from './commands/sessions.ts';
 import { addStoreCommands } from './commands/store.ts';
 import { addTaskCommands } from './commands/task.ts';
 import { addTrajectoryCommands } from './commands/trajectory.ts';
@@ -60,6 +61,9 @@ export function buildProgram(version: string, run: RunAction): Command {
   addEngineCommand(program, run);
   const trajectories = program.command('trajectory').description('look at ATIF trajectories');
   addTrajectoryCommands(trajectories, run);
+
+  const sessions = program.command('sessions').description('look at what sessions leave');
+  addSessionsCommands(sessions, run);
 
   const config = program.command('config').description('look at the configuration of the server');
   addConfigCommands(config, run);
