@@ -1,0 +1,19 @@
+/** A certificate for the name `localhost`, made for tests: nothing else trusts it, and it runs out in a hundred years. */
+export const localCertificate = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBlTCCATugAwIBAgIUPzMTnxWfnUzUUaI8ciQ2/5y6yOEwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEzMDE2NDkyOFoYDzIxMjYxMTA2
+MTY0OTI4WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARcCiY+fk1NczKH0wQwuiOvrhpbtuifJa62/rf6Y+44mUjuEdzYHVuN
+SM9WDgdh5xVtdWyGhhbySZLXZ8zFOXQ+o2kwZzAdBgNVHQ4EFgQUBJR/tYWj3CLZ
+V0SIbnRg9ZOU738wHwYDVR0jBBgwFoAUBJR/tYWj3CLZV0SIbnRg9ZOU738wDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+SAAwRQIhANdDK6FRLd6dOBVXeI9BZBTGwaFdFSNhCpMotm9sK+LAAiBt7vOa6o+W
+PX5ZJQidl7yO6AM1RFgiMBCR3aZNQom6Ig==
+-----END CERTIFICATE-----`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQbJyQiK/x9eAsuzE
+lGeHMmkEZt804FdogXGwJfWRuUqhRANCAARcCiY+fk1NczKH0wQwuiOvrhpbtuif
+Ja62/rf6Y+44mUjuEdzYHVuNSM9WDgdh5xVtdWyGhhbySZLXZ8zFOXQ+
+-----END PRIVATE KEY-----`,
+};
