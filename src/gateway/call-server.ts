@@ -5,6 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Agent } from 'undici';
+import type { AgentSide } from './agent/agent-side.ts';
+import { answerError } from './agent/answer-error.ts';
+import { HttpAgent } from './agent/http-agent.ts';
+import type { RawHead } from './agent/raw-head.ts';
+import type { CallParts } from './call-parts.ts';
+import type { RelayedCall } from './call-progress.ts';
 import {
   deadKey,
   kindOf,
@@ -21,15 +27,16 @@ import type { Dialect } from './dialects/dialect.ts';
 import { countTokensDialect } from './dialects/messages/count-tokens.ts';
 import { messagesDialect } from './dialects/messages/messages-dialect.ts';
 import { responsesDialect } from './dialects/responses/responses-dialect.ts';
-import type { GatewayError } from './gateway-error.ts';
+import { ownDefect, type GatewayError } from './gateway-error.ts';
 import type { ModelGatewayOptions } from './gateway-options.ts';
 import type { LiveRoute } from './live-route.ts';
-import { RelayCall, type RelayCallParts, type RelayedCall } from './relay-call.ts';
+import { RelayCall } from './relay-call.ts';
 import { callOf, isGreeting, type GatewayCall, type GatewayTarget } from './relay-request.ts';
 import type { RouteKeys } from './route-keys.ts';
 import { RouteNotes } from './route-notes.ts';
 import type { RunningCall, RunningCalls } from './running-calls.ts';
 import { TranslatedCall } from './translated-call.ts';
+import type { UpstreamClient } from './upstream/upstream-client.ts';
 
 const mebibyte = 1024 * 1024;
 const usualKeepAliveMs = 12_000;
@@ -39,10 +46,17 @@ const dialects = { responses: responsesDialect, messages: messagesDialect };
 export interface CallServerParts {
   readonly keys: Pick<RouteKeys<LiveRoute>, 'find'>;
   readonly calls: RunningCalls;
+  /** Of relayed calls. */
+  readonly upstream: UpstreamClient;
+  /** Of what else is asked of upstreams. */
   readonly upstreams: Agent;
 }
 
-type CommonParts = Omit<RelayCallParts, 'suffix' | 'ownKey' | 'pins' | 'capture'>;
+interface Admitted<Target extends GatewayTarget> {
+  readonly target: Target;
+  readonly key: string;
+  readonly route: LiveRoute;
+}
 
 export class CallServer {
   readonly #options: ModelGatewayOptions;
@@ -76,6 +90,24 @@ export class CallServer {
     return true;
   }
 
+  /** For calls of chat completions with a key that lives: what begins one; null = it is to be handled, and nothing was touched. */
+  admit(head: RawHead): ((agent: AgentSide) => void) | null {
+    if (head.length > this.#bodyLimitBytes) return null;
+    const { target, key } = callOf(head) ?? {};
+    if (target?.kind !== 'relay' || target.suffix === '/models' || typeof key !== 'string')
+      return null;
+    const route = this.#parts.keys.find(key);
+    if (route === null) return null;
+    return (agent) => {
+      const refusal = this.#refusalByBudget(target, route);
+      if (refusal === null) this.#relay({ target, key, route }, agent);
+      else {
+        answerError(agent, refusal);
+        agent.discard();
+      }
+    };
+  }
+
   #serve(call: GatewayCall, came: CameIn): void {
     const { key, target } = call;
     const refused = (error: GatewayError): void => refuse(error, came, dialectOf(target));
@@ -90,7 +122,9 @@ export class CallServer {
     }
     const refusal = refusalOfForm(call, came) ?? this.#refusalByBudget(target, route);
     if (refusal !== null) refused(refusal);
-    else this.#begin({ target, key, route }, came);
+    else if (target.kind === 'relay')
+      this.#relay({ target, key, route }, new HttpAgent(came.request, came.response));
+    else this.#translate({ target, key, route }, came);
   }
 
   #refusalByBudget(target: GatewayTarget, route: LiveRoute): GatewayError | null {
@@ -100,65 +134,64 @@ export class CallServer {
     });
   }
 
-  #begin(
-    { target, key, route }: { target: GatewayTarget; key: string; route: LiveRoute },
-    came: CameIn,
+  #relay(
+    { target, key, route }: Admitted<Extract<GatewayTarget, { readonly kind: 'relay' }>>,
+    agent: AgentSide,
   ): void {
-    const { calls, upstreams } = this.#parts;
-    const parts: CommonParts = {
-      ...{ ...came, route, clock: this.#options.clock },
+    const { suffix } = target;
+    const isSampling = suffix !== '/models';
+    this.#begin(route, target, (parts) => {
+      const capture = isSampling ? this.#relayCapture(route, agent) : null;
+      return new RelayCall({
+        ...{ ...parts, ownKey: key, suffix, agent, capture, upstream: this.#parts.upstream },
+        pins: isSampling ? route.pins : null,
+      });
+    });
+  }
+
+  #begin(
+    route: LiveRoute,
+    target: GatewayTarget,
+    make: (parts: CallParts) => RunningCall & { send(): void },
+  ): void {
+    const running = make({
+      ...{ route, clock: this.#options.clock, bodyLimitBytes: this.#bodyLimitBytes },
       share: route.budget.begin(kindOf(target)),
       onNotes: (notes) => this.#notes.leftOut(route, notes),
       onRefusal: (status, message) => this.#notes.refusal(route, status, message),
       onEnd: (ended) => this.#ended(running, ended, route),
-    };
-    const running =
-      target.kind === 'relay'
-        ? this.#relayed(parts, { key, suffix: target.suffix })
-        : this.#translated(parts, target);
-    calls.begun(route.rolloutId, running);
-    if (running instanceof RelayCall) running.send(upstreams);
-    else running.send();
-  }
-
-  #relayed(
-    parts: CommonParts,
-    { key, suffix }: { readonly key: string; readonly suffix: RelayCallParts['suffix'] },
-  ): RelayCall {
-    const { route, request } = parts;
-    const isSampling = suffix !== '/models';
-    return new RelayCall({
-      ...{ ...parts, ownKey: key, suffix },
-      pins: isSampling ? route.pins : null,
-      capture: isSampling ? this.#relayCapture(route, request) : null,
     });
+    this.#parts.calls.begun(route.rolloutId, running);
+    running.send();
   }
 
-  #translated(
-    parts: CommonParts,
-    { kind, dialect }: Exclude<GatewayTarget, { readonly kind: 'relay' }>,
-  ): TranslatedCall {
-    const { route, request } = parts;
+  #translate(
+    { target, route }: Admitted<Exclude<GatewayTarget, { readonly kind: 'relay' }>>,
+    { request, response }: CameIn,
+  ): void {
+    const { kind, dialect } = target;
     const isCounting = kind === 'count-tokens';
     const { upstreams } = this.#parts;
-    return new TranslatedCall({
-      ...parts,
-      dialect: isCounting ? countTokensDialect : dialects[dialect],
-      count: isCounting
-        ? (prompt, signal) => countTokens(prompt, { route, signal, upstream: upstreams })
-        : null,
-      capture: this.#translatedCapture(route, request, dialect),
-      keepAliveMs: this.#options.keepAliveMs ?? usualKeepAliveMs,
-      onDefect: (error) => this.#notes.defect(error),
+    this.#begin(route, target, (parts) => {
+      return new TranslatedCall({
+        ...{ ...parts, request, response },
+        dialect: isCounting ? countTokensDialect : dialects[dialect],
+        count: isCounting
+          ? (prompt, signal) => countTokens(prompt, { route, signal, upstream: upstreams })
+          : null,
+        capture: this.#translatedCapture(route, request, dialect),
+        keepAliveMs: this.#options.keepAliveMs ?? usualKeepAliveMs,
+        onDefect: (error) => this.#notes.defect(error),
+      });
     });
   }
 
-  #relayCapture(route: LiveRoute, { headers }: IncomingMessage): RelayCapture | null {
+  #relayCapture(route: LiveRoute, { userAgent: client }: AgentSide): RelayCapture | null {
     const { engineKind: kind = 'chat' } = this.#options;
     if (route.capture === null) return null;
     const { url } = route.endpoint;
     return new RelayCapture({
-      ...{ route: route.capture, kind, client: headers['user-agent'] ?? null },
+      ...{ route: route.capture, kind, client },
       at: { url, requestId: randomUUID(), secrets: route.secrets },
     });
   }
@@ -183,8 +216,6 @@ export class CallServer {
     }
   }
 }
-
-const ownDefect: GatewayError = { status: 500, code: 'INTERNAL', message: 'a defect' };
 
 /** null = the upstream's own. */
 function dialectOf(target: GatewayTarget): Dialect | null {

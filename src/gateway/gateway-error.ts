@@ -12,6 +12,8 @@ export interface GatewayError {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+export const ownDefect: GatewayError = { status: 500, code: 'INTERNAL', message: 'a defect' };
+
 export function bodyTooLarge(limitBytes: number): GatewayError {
   return {
     ...{ status: 413, code: 'BODY_TOO_LARGE' },

@@ -6,7 +6,7 @@ import type { RouteRules } from '../wire/rollout/route-rules.ts';
 import type { UrlPolicy } from '../wire/url-policy.ts';
 import type { CallUse } from './call-budget.ts';
 import type { CallCapture } from './capture/call-capture.ts';
-import type { RelayedCall } from './relay-call.ts';
+import type { RelayedCall } from './call-progress.ts';
 
 export interface ModelGatewayOptions {
   /** Where the data server listens, with `/v1`; asked at every registration, since a port may be chosen by the system. */

@@ -8,6 +8,7 @@ import { CallBudget, type CallUse } from './call-budget.ts';
 import type { CallCapture, RouteCapture } from './capture/call-capture.ts';
 import type { RouteRequest } from './gateway-control.ts';
 import { ResponseStore, type KeptTotal } from './response-store.ts';
+import { secretBytes } from './secret-filter.ts';
 
 const mostNotes = 100;
 const longestNote = 500;
@@ -59,6 +60,7 @@ export class LiveRoute {
   #callsDone = 0;
   #lastCallEndedAt: Date | null = null;
   #refusal: RouteActivity['refusal'] = null;
+  #secretBytes: readonly Buffer[] | null = null;
 
   /** MODEL_UNSPECIFIED for an empty address, CONFIG_INVALID for one that is none. */
   constructor(request: RouteRequest, parts: LiveRouteParts) {
@@ -77,6 +79,11 @@ export class LiveRoute {
     this.capture = capture?.open(this.rolloutId, this.secrets) ?? null;
     const isCutOff = usedBefore !== null && parts.capture !== null;
     this.#capturedBefore = isCutOff ? { calls: usedBefore.requests, problem: workerLost } : null;
+  }
+
+  /** The same as those that a model does not say by chance. */
+  get secretBytes(): readonly Buffer[] {
+    return (this.#secretBytes ??= secretBytes(this.unlikelySecrets));
   }
 
   /** Strings of the upstream that nobody may see. */

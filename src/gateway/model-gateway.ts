@@ -3,13 +3,14 @@
  * with the upstream's own key. Here are the routes and their life; how a call is served is `call-server.ts`.
  */
 import { lookup as systemLookup } from 'node:dns';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { Agent } from 'undici';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 import { joinedRules, noRules } from '../wire/rollout/route-rules.ts';
 import { urlRefused } from '../wire/url-policy.ts';
+import { RawConnections } from './agent/raw-connections.ts';
 import type { CallUse } from './call-budget.ts';
 import { deadKey } from './call-refusals.ts';
 import { CallServer } from './call-server.ts';
@@ -19,9 +20,10 @@ import type { ModelGatewayOptions } from './gateway-options.ts';
 import { LiveRoute } from './live-route.ts';
 import { RouteKeys } from './route-keys.ts';
 import { RunningCalls } from './running-calls.ts';
+import { UpstreamClient } from './upstream/upstream-client.ts';
 
 export type { ModelGatewayOptions } from './gateway-options.ts';
-export type { RelayedCall } from './relay-call.ts';
+export type { RelayedCall } from './call-progress.ts';
 
 const upstreamSilenceMs = 30 * 60_000;
 
@@ -42,6 +44,9 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
   /** Of routes whose calls were not asked for yet, by rollout. */
   readonly #captures = new Map<string, RouteCapture>();
   readonly #keptResponses = { bytes: 0 };
+  /** Of relayed calls. */
+  readonly #upstream: UpstreamClient;
+  /** Of what else is asked of upstreams. */
   readonly #upstreams: Agent;
   readonly #lookup: LookupFunction;
   readonly #server: CallServer;
@@ -51,6 +56,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     this.#options = options;
     this.#calls = new RunningCalls(options.clock);
     this.#lookup = options.policy.guard(options.lookup ?? systemLookup);
+    this.#upstream = new UpstreamClient({ clock: options.clock, lookup: this.#lookup });
     // As for engines: no limit of connections, no time limit of its own, idle connections shorter than uvicorn keeps them.
     this.#upstreams = new Agent({
       connections: null,
@@ -66,7 +72,8 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
       },
     });
     this.#server = new CallServer(options, {
-      ...{ keys: this.#keys, calls: this.#calls, upstreams: this.#upstreams },
+      ...{ keys: this.#keys, calls: this.#calls },
+      ...{ upstream: this.#upstream, upstreams: this.#upstreams },
     });
   }
 
@@ -161,6 +168,14 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     return this.#server.handle(request, response);
   }
 
+  /** Reads the connections of a server before the server does. Whoever closes the server closes this first. */
+  readConnections(server: Server): RawConnections {
+    return new RawConnections(server, {
+      clock: this.#options.clock,
+      admit: (head) => this.#server.admit(head),
+    });
+  }
+
   /** Ends every call and closes the connections to upstreams. Idempotent. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
@@ -174,6 +189,7 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     const ids = new Set([...this.#routes.keys(), ...this.#calls.rollouts]);
     await Promise.all([...ids].map((id) => this.abort(id)));
     await Promise.all([...this.#captures.values()].map((capture) => capture.close()));
+    this.#upstream.destroy();
     await this.#upstreams.destroy(new Error('the gateway closes'));
   }
 

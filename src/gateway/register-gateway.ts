@@ -9,7 +9,7 @@ const paths = gatewayPaths.flatMap((suffix) =>
 
 /**
  * Puts the relay before the framework: its paths (`[/k/KEY][/v1]/chat/completions`, `[/k/KEY][/v1]/models`) never enter a route, everything else
- * does. Call it before `listen`. The routes serve `inject`, and further addresses that a name such as `localhost` stands for.
+ * does; calls of chat completions are read before `node:http` sees them. Call it before `listen`. The routes serve `inject`, and further addresses that a name such as `localhost` stands for.
  */
 export function registerGateway(server: FastifyInstance, relay: ModelGateway): void {
   for (const url of paths)
@@ -29,5 +29,10 @@ export function registerGateway(server: FastifyInstance, relay: ModelGateway): v
   server.server.on('request', (request, response) => {
     if (relay.handle(request, response)) return;
     for (const listener of listeners) listener.call(server.server, request, response);
+  });
+  const connections = relay.readConnections(server.server);
+  server.addHook('preClose', (done) => {
+    connections.close();
+    done();
   });
 }

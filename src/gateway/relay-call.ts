@@ -2,47 +2,28 @@
  * One call on its way: the request goes up and the answer comes down as bytes, each side no faster than the other takes them. It ends once, when
  * upstream is done with it and the agent has its answer or is gone; whichever of agent, upstream and abort ends first ends the others.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Dispatcher } from 'undici';
-import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
-import { LinkedAbort } from '../core/linked-abort.ts';
 import type { SamplingPins } from '../wire/rollout/route-rules.ts';
-import type { CallShare } from './call-budget.ts';
+import type { AgentListener, AgentSide } from './agent/agent-side.ts';
+import { answerError } from './agent/answer-error.ts';
+import type { CallParts } from './call-parts.ts';
+import { CallProgress } from './call-progress.ts';
 import type { CallEnd } from './capture/call-capture.ts';
 import type { RelayCapture } from './capture/relay-capture.ts';
 import { RequestProblem } from './dialects/dialect.ts';
-import {
-  bodyTooLarge,
-  codeOf,
-  noAnswer,
-  sendError,
-  upstreamRefusal,
-  type GatewayError,
-} from './gateway-error.ts';
-import type { CallState, LiveRoute } from './live-route.ts';
+import { bodyTooLarge, codeOf, noAnswer, ownDefect, type GatewayError } from './gateway-error.ts';
 import { pinnedBody } from './pinned-body.ts';
+import { collectBody, passedBody } from './relay-body.ts';
 import { answerHeaders, upstreamHeaders } from './relay-headers.ts';
-import { RequestBody } from './request-body.ts';
+import { RelayedRefusal } from './relayed-refusal.ts';
+import type { RunningCall } from './running-calls.ts';
 import { SampledTokens } from './sampled-tokens.ts';
 import { SecretFilter } from './secret-filter.ts';
-import { BodyTooLarge, wholeBody } from './whole-body.ts';
+import type { AnswerHead } from './upstream/answer-head.ts';
+import type { UpstreamClient } from './upstream/upstream-client.ts';
+import type { BodySource, UpstreamExchange, UpstreamSink } from './upstream/upstream-request.ts';
 
-/** A refusal is read no further than this. */
-const refusalBytes = 64 * 1024;
-
-/** One call that has ended, for observers. */
-export interface RelayedCall {
-  readonly rolloutId: string;
-  /** Of the answer that the agent got; null = none: the agent or an abort ended the call first. */
-  readonly status: number | null;
-  readonly firstByteMs: number | null;
-  readonly durationMs: number;
-  readonly answerBytes: number;
-}
-
-export interface RelayCallParts {
-  readonly route: LiveRoute;
+export interface RelayCallParts extends CallParts {
   /** `/chat/completions`, `/models`. */
   readonly suffix: string;
   readonly ownKey: string;
@@ -50,106 +31,166 @@ export interface RelayCallParts {
   readonly pins: SamplingPins | null;
   /** null = nothing of it is kept. */
   readonly capture: RelayCapture | null;
-  readonly share: CallShare;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly clock: Clock;
-  readonly bodyLimitBytes: number;
-  readonly onRefusal: (status: number | null, message: string) => void;
-  /** What was changed of the request; for the log. */
-  readonly onNotes: (notes: readonly string[]) => void;
-  readonly onEnd: (call: RelayedCall) => void;
+  readonly agent: AgentSide;
+  readonly upstream: UpstreamClient;
 }
 
-/** A status that is no success, while its body comes. */
-interface Refusal {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[]>>;
-  readonly pieces: Buffer[];
+/** Why the capture of a call ended before the engine's end; the first reason holds. */
+interface Early {
+  end: CallEnd | null;
+  problem: string | null;
 }
 
-export class RelayCall implements Dispatcher.DispatchHandler, CallState {
-  readonly startedAt: Date;
-  /** Resolves when the call has ended on both sides. */
-  readonly gone: Promise<void>;
+export class RelayCall implements UpstreamSink, AgentListener, RunningCall {
+  readonly progress: CallProgress;
   readonly #parts: RelayCallParts;
-  readonly #startedMs: number;
-  readonly #isGone: () => void;
-  readonly #body: RequestBody | null;
   readonly #filter: SecretFilter;
-  /** Ends what comes before the sending. */
-  readonly #life = new LinkedAbort([]);
-  /** null = the body cannot be sent once more. */
-  #sendAgain: ((body: Buffer) => void) | null = null;
-  /** For the capture: why it ended before the engine's end. */
-  #early: CallEnd | null = null;
+  readonly #early: Early = { end: null, problem: null };
+  /** Ends the wait for room in the capture. */
+  #waiting: AbortController | null = null;
+  #exchange: UpstreamExchange | null = null;
   #status: number | null = null;
-  #problem: string | null = null;
-  #controller: Dispatcher.DispatchController | null = null;
-  #bytes = 0;
-  #firstByteMs: number | null = null;
-  #lastByteMs: number | null = null;
   /** null = the answer is passed through. */
-  #refusal: Refusal | null = null;
+  #refusal: RelayedRefusal | null = null;
   /** null = nobody counts them. */
   #sampled: SampledTokens | null = null;
-  #endReason: Error | null = null;
+  /** Nothing more goes up, and nothing that comes is heard. */
+  #isEnded = false;
   #isUpstreamDone = false;
   #isAgentDone = false;
   #isOver = false;
 
   constructor(parts: RelayCallParts) {
     this.#parts = parts;
-    this.#filter = new SecretFilter(parts.route.unlikelySecrets);
-    this.startedAt = parts.clock.now();
-    this.#startedMs = parts.clock.monotonicMs();
-    const { promise, resolve } = Promise.withResolvers<undefined>();
-    this.gone = promise;
-    this.#isGone = () => resolve(undefined);
-    this.#body =
-      parts.request.method === 'POST' && parts.pins === null && parts.capture === null
-        ? new RequestBody(parts.request, {
-            limitBytes: parts.bodyLimitBytes,
-            onTooLarge: () => this.#refuse(bodyTooLarge(parts.bodyLimitBytes)),
-          })
-        : null;
-    // An error of it is the end of this call, which knows already.
-    this.#body?.on('error', () => undefined);
-    parts.response.on('drain', () => this.#controller?.resume());
-    parts.response.on('finish', () => this.#agentDone());
-    parts.response.on('close', () => this.#agentDone());
-    parts.response.on('error', () => this.#agentDone());
+    this.#filter = new SecretFilter(parts.route.secretBytes);
+    this.progress = new CallProgress(parts.clock);
+    parts.agent.listen(this);
   }
 
-  get bytes(): number {
-    return this.#bytes;
+  get gone(): Promise<void> {
+    return this.progress.gone;
   }
 
-  get lastByteAt(): Date | null {
-    if (this.#lastByteMs === null) return null;
-    return new Date(this.startedAt.getTime() + (this.#lastByteMs - this.#startedMs));
+  send(): void {
+    const { route, agent, pins, capture, bodyLimitBytes: limitBytes } = this.#parts;
+    route.begin(this.progress);
+    const onTooLarge = (): void => this.#refuse(bodyTooLarge(limitBytes));
+    if (agent.method === 'GET') this.#ask(null);
+    else if (pins === null && capture === null)
+      this.#ask(passedBody(agent, { limitBytes, onTooLarge }));
+    else
+      collectBody(agent, limitBytes, {
+        whole: (body) => void this.#sendWhole(body),
+        failed: (problem) => {
+          if (problem instanceof RequestProblem) this.#refuse(invalidRequest(problem.message));
+          else onTooLarge();
+        },
+      });
   }
 
-  send(dispatcher: Dispatcher): void {
-    const { route, pins, capture } = this.#parts;
-    route.begin(this);
-    if (pins === null && capture === null) this.#dispatch(dispatcher, this.#body);
-    else void this.#sendWhole(dispatcher);
+  /** Ends it on both sides; the agent hears `answer` where it has heard nothing yet. */
+  end(_reason: Error, answer: GatewayError): void {
+    if (this.#isEnded || this.#isOver) return;
+    const { agent } = this.#parts;
+    this.#endsEarly('aborted');
+    if (agent.sentStatus === null) this.#refuse(answer);
+    else {
+      this.#endUpstream();
+      agent.destroy();
+    }
   }
 
-  async #sendWhole(dispatcher: Dispatcher): Promise<void> {
-    const { request, capture, bodyLimitBytes: limitBytes } = this.#parts;
-    const { signal } = this.#life;
+  head(head: AnswerHead): void {
+    const { route, agent, capture, share } = this.#parts;
+    const { secrets } = route;
+    this.#status = head.status;
+    if (head.status >= 300) {
+      const headers = answerHeaders(head.headers, { secrets, hasOtherLength: true });
+      this.#refusal = new RelayedRefusal(head, headers);
+      return;
+    }
+    share.answered();
+    const hasOtherLength = capture?.begins(head.contentType ?? '') === true;
+    if (hasOtherLength && head.contentEncoding !== null) {
+      // What is taken out of it could not be taken out of a compressed answer, which nobody asked for.
+      this.#endsEarly('refused', compressed.message);
+      this.#refuse(compressed);
+      return;
+    }
+    if (route.budget.countsTokens)
+      this.#sampled = new SampledTokens({
+        isStream: head.contentType?.includes('event-stream') === true,
+      });
+    agent.head(head.status, answerHeaders(head.headers, { secrets, hasOtherLength }));
+  }
+
+  piece(bytes: Buffer): void {
+    this.progress.came(bytes.length);
+    this.#sampled?.push(bytes);
+    const refusal = this.#refusal;
+    if (refusal === null) {
+      this.#pass(bytes);
+      return;
+    }
+    refusal.push(bytes);
+    if (!refusal.isLongEnough) return;
+    this.#answerRefusal(refusal);
+    this.#endUpstream();
+  }
+
+  ended(): void {
+    this.#isUpstreamDone = true;
+    const refusal = this.#refusal;
+    if (refusal === null) this.#finish();
+    else if (!this.#isSentAgain(refusal)) this.#answerRefusal(refusal);
+    this.#settle();
+  }
+
+  failed(error: Error): void {
+    this.#isUpstreamDone = true;
+    this.#isEnded = true;
+    const { agent, onRefusal } = this.#parts;
+    const code = codeOf(error);
+    const hasBegun = agent.sentStatus !== null;
+    const problem = `${hasBegun ? 'the answer broke off' : 'no answer'} (${code})`;
+    this.#endsEarly(hasBegun ? 'cut' : 'refused', problem);
+    onRefusal(null, problem);
+    // An answer that breaks off must not look like one that ended.
+    if (hasBegun) agent.destroy();
+    else answerError(agent, unreachable(code));
+    agent.discard();
+    this.#settle();
+  }
+
+  agentDrained(): void {
+    this.#exchange?.resume();
+  }
+
+  agentDone(): void {
+    if (this.#isAgentDone) return;
+    this.#isAgentDone = true;
+    if (!this.#isUpstreamDone) {
+      this.#endsEarly('left');
+      this.#endUpstream();
+    }
+    this.#settle();
+  }
+
+  async #sendWhole(given: Buffer): Promise<void> {
+    const { capture } = this.#parts;
     try {
-      const given = this.#pinned(await wholeBody(request, { limitBytes, signal }));
-      await capture?.room(signal);
-      if (this.#endReason !== null || this.#isOver) return;
-      this.#sendAgain = (body) => this.#dispatch(dispatcher, body);
-      this.#dispatch(dispatcher, capture?.sent(given) ?? given);
+      if (this.#isEnded || this.#isOver) return;
+      const pinned = this.#pinned(given);
+      if (capture === null) {
+        this.#ask(pinned);
+        return;
+      }
+      this.#waiting = new AbortController();
+      await capture.room(this.#waiting.signal);
+      this.#ask(capture.sent(pinned));
     } catch (error) {
-      if (error instanceof BodyTooLarge) this.#refuse(bodyTooLarge(limitBytes));
-      else if (error instanceof RequestProblem) this.#refuse(invalidRequest(error.message));
-      else if (this.#endReason === null) this.#agentDone();
+      if (error instanceof RequestProblem) this.#refuse(invalidRequest(error.message));
+      else this.#refuse(ownDefect);
     }
   }
 
@@ -157,239 +198,115 @@ export class RelayCall implements Dispatcher.DispatchHandler, CallState {
     const { pins, onNotes } = this.#parts;
     if (pins === null) return given;
     const { bytes, replaced } = pinnedBody(given, pins);
-    onNotes(replaced.map((field) => `${field} is pinned for this rollout`));
+    if (replaced.length > 0)
+      onNotes(replaced.map((field) => `${field} is pinned for this rollout`));
     return bytes;
   }
 
-  #dispatch(dispatcher: Dispatcher, body: RequestBody | Buffer | null): void {
-    const { route, request, suffix, ownKey } = this.#parts;
-    dispatcher.dispatch(
+  #ask(body: Buffer | BodySource | null): void {
+    if (this.#isEnded || this.#isOver) return;
+    const { route, agent, suffix, ownKey, upstream } = this.#parts;
+    const { endpoint, authorization } = route;
+    this.#exchange = upstream.send(
       {
-        origin: route.endpoint.origin,
-        path: route.endpoint.pathTo(suffix),
-        method: request.method ?? 'GET',
-        headers: upstreamHeaders(request.rawHeaders, {
-          ownKey,
-          authorization: route.authorization,
-          isRewritten: Buffer.isBuffer(body),
-        }),
-        body,
+        ...{ origin: endpoint.origin, path: endpoint.pathTo(suffix), method: agent.method, body },
+        headers: upstreamHeaders(agent.rawHeaders, { ownKey, authorization }),
       },
       this,
     );
   }
 
-  /** Ends it on both sides; the agent hears `answer` where it has heard nothing yet. */
-  end(reason: Error, answer: GatewayError): void {
-    if (this.#endReason !== null || this.#isOver) return;
-    this.#early ??= 'aborted';
-    if (this.#parts.response.headersSent) {
-      this.#endUpstream(reason);
-      this.#parts.response.destroy();
-    } else this.#refuse(answer, reason);
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#endReason !== null) controller.abort(this.#endReason);
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
-  ): void {
-    // An interim answer; the final one follows.
-    if (status < 200 || this.#endReason !== null) return;
-    const { route, response, capture } = this.#parts;
-    const kept = answerHeaders(headers, route.secrets);
-    this.#status = status;
-    if (status >= 300) {
-      this.#refusal = { status, headers: kept, pieces: [] };
-      return;
-    }
-    this.#parts.share.answered();
-    if (capture?.begins(String(headers['content-type'])) === true) {
-      // What is taken out of it could not be taken out of a compressed answer, which nobody asked for.
-      if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-        this.#early ??= 'refused';
-        this.#problem = compressed.message;
-        this.#refuse(compressed);
-        return;
-      }
-      delete kept['content-length'];
-    }
-    if (route.budget.countsTokens)
-      this.#sampled = new SampledTokens({
-        isStream: String(headers['content-type']).includes('event-stream'),
-      });
-    response.writeHead(status, kept);
-    // Bytes that came with the headers go out with them; where there are none the agent hears of the status now.
-    process.nextTick(() => {
-      if (this.#bytes === 0 && !response.writableEnded) response.flushHeaders();
-    });
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const nowMs = this.#parts.clock.monotonicMs();
-    this.#firstByteMs ??= nowMs - this.#startedMs;
-    this.#lastByteMs = nowMs;
-    this.#bytes += chunk.length;
-    this.#sampled?.push(chunk);
-    if (this.#endReason !== null) return;
-    if (this.#refusal === null) {
-      this.#pass(chunk, controller);
-      return;
-    }
-    this.#refusal.pieces.push(chunk);
-    if (this.#bytes < refusalBytes) return;
-    this.#answerRefusal(this.#refusal);
-    this.#endUpstream(new Error('the refusal is long enough'));
-  }
-
-  onResponseEnd(): void {
-    this.#isUpstreamDone = true;
-    if (this.#endReason === null) {
-      if (this.#refusal !== null) {
-        if (this.#isSentAgain(this.#refusal)) return;
-        this.#answerRefusal(this.#refusal);
-      } else {
-        const { route, response, capture } = this.#parts;
-        route.succeeded();
-        const last = this.#filter.push(capture?.end() ?? Buffer.alloc(0));
-        response.end(Buffer.concat([last, this.#filter.end()]));
-      }
-    }
-    this.#settle();
-  }
-
-  /** What the agent may see of a piece goes on; a pause that it brings ends with `drain`. */
-  #pass(chunk: Buffer, controller: Dispatcher.DispatchController): void {
-    const { capture, response } = this.#parts;
+  /** What the agent may see of a piece goes on; a pause that it brings ends with `agentDrained`. */
+  #pass(bytes: Buffer): void {
+    const { capture, agent } = this.#parts;
     let shown: Buffer;
     try {
-      shown = this.#filter.push(capture?.push(chunk) ?? chunk);
+      shown = this.#filter.push(capture?.push(bytes) ?? bytes);
     } catch (error) {
-      this.#early ??= 'cut';
-      this.#problem = messageOf(error);
-      this.#endUpstream(new Error(this.#problem));
-      response.destroy();
+      this.#endsEarly('cut', messageOf(error));
+      this.#endUpstream();
+      agent.destroy();
       return;
     }
-    if (shown.length > 0 && !response.write(shown)) controller.pause();
+    if (shown.length > 0 && !agent.write(shown)) this.#exchange?.pause();
+  }
+
+  #finish(): void {
+    const { route, agent, capture } = this.#parts;
+    route.succeeded();
+    const last = capture?.end() ?? null;
+    const shown = last === null ? null : this.#filter.push(last);
+    const held = this.#filter.end();
+    agent.end(shown === null ? held : Buffer.concat([shown, held]));
+    // An upstream may answer before it has read all.
+    agent.discard();
   }
 
   /** The upstream does not know a field that the agent did not send: it is asked without it. */
-  #isSentAgain({ status, pieces }: Refusal): boolean {
-    const { capture } = this.#parts;
-    const send = this.#sendAgain;
-    if (capture === null || send === null) return false;
-    const body = capture.sentAgain(status, Buffer.concat(pieces).toString('utf8'));
+  #isSentAgain(refusal: RelayedRefusal): boolean {
+    const body = this.#parts.capture?.sentAgain(refusal.status, refusal.text) ?? null;
     if (body === null) return false;
     this.#refusal = null;
     this.#isUpstreamDone = false;
-    this.#bytes = 0;
-    send(body);
+    this.progress.startsAgain();
+    this.#ask(body);
     return true;
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#isUpstreamDone = true;
-    if (this.#endReason === null) {
-      this.#endReason = error;
-      const { response, onRefusal } = this.#parts;
-      const code = codeOf(error);
-      this.#early ??= response.headersSent ? 'cut' : 'refused';
-      this.#problem = `${response.headersSent ? 'the answer broke off' : 'no answer'} (${code})`;
-      onRefusal(null, this.#problem);
-      // An answer that breaks off must not look like one that ended.
-      if (response.headersSent) response.destroy();
-      else sendError(response, unreachable(code));
-      this.#body?.destroy();
-    }
-    this.#settle();
-  }
-
-  /** A status that is no success: its body is small, and may name a key. */
-  #answerRefusal({ status, headers, pieces }: Refusal): void {
-    const { route, response, onRefusal } = this.#parts;
-    const { 'content-encoding': encoding, ...plain } = headers;
-    // Nobody asked for a compressed answer: what it says is lost, its status is not.
-    const whole =
-      encoding === undefined ? route.withoutSecrets(Buffer.concat(pieces).toString('utf8')) : '';
-    // Where it was cut, half a key may be its end.
-    const told = this.#filter.push(Buffer.from(whole));
-    const rest = this.#bytes < refusalBytes ? this.#filter.end() : Buffer.alloc(0);
-    const text = Buffer.concat([told, rest]).toString('utf8');
-    this.#early ??= 'refused';
-    if (status < 400) {
+  #answerRefusal(refusal: RelayedRefusal): void {
+    const { route, agent, onRefusal } = this.#parts;
+    const { status } = refusal;
+    if (refusal.isRedirection) {
       const message = `the model's address answers with the redirection ${status}`;
-      this.#problem = message;
+      this.#endsEarly('refused', message);
       onRefusal(status, message);
-      sendError(response, { status: 502, code: 'upstream_refused', message });
+      answerError(agent, { status: 502, code: 'upstream_refused', message });
       return;
     }
-    const { message, body } = upstreamRefusal(status, text);
-    this.#problem = message;
-    onRefusal(status, message);
-    const bytes = Buffer.from(body ?? text);
-    response.writeHead(status, {
-      ...plain,
-      ...(body !== null && { 'content-type': 'application/json' }),
-      'content-length': bytes.length,
+    const { headers, body, message } = refusal.answer({
+      ...{ secrets: route.secretBytes, withoutSecrets: (text) => route.withoutSecrets(text) },
     });
-    response.end(bytes);
+    this.#endsEarly('refused', message);
+    onRefusal(status, message);
+    agent.head(status, headers);
+    agent.end(body);
   }
 
-  #refuse(answer: GatewayError, reason: Error = new Error(answer.message)): void {
-    if (this.#endReason !== null || this.#parts.response.headersSent) return;
-    sendError(this.#parts.response, answer);
-    this.#endUpstream(reason);
+  #refuse(answer: GatewayError): void {
+    if (this.#isEnded || this.#parts.agent.sentStatus !== null) return;
+    answerError(this.#parts.agent, answer);
+    this.#endUpstream();
   }
 
-  #agentDone(): void {
-    if (this.#isAgentDone) return;
-    this.#isAgentDone = true;
-    if (!this.#isUpstreamDone) {
-      this.#early ??= 'left';
-      this.#endUpstream(new Error('the agent left'));
-    }
-    this.#settle();
+  /** The first reason holds. */
+  #endsEarly(end: CallEnd, problem: string | null = null): void {
+    this.#early.end ??= end;
+    this.#early.problem ??= problem;
   }
 
-  #endUpstream(reason: Error): void {
-    if (this.#endReason === null && !this.#isUpstreamDone) {
-      this.#endReason = reason;
-      // Before the request is on the wire there is nothing to end: it will be refused when it gets there.
-      if (this.#controller === null) this.#isUpstreamDone = true;
-      else this.#controller.abort(reason);
-    }
-    this.#body?.destroy();
-    this.#life.abort(reason);
+  #endUpstream(): void {
+    this.#isEnded = true;
+    this.#isUpstreamDone = true;
+    this.#exchange?.abort();
+    this.#waiting?.abort(new Error('the call has ended'));
+    this.#parts.agent.discard();
     this.#settle();
   }
 
   #settle(): void {
     if (this.#isOver || !this.#isUpstreamDone || !this.#isAgentDone) return;
     this.#isOver = true;
-    const { route, response, share, capture, clock, onEnd } = this.#parts;
-    this.#life[Symbol.dispose]();
+    const { route, agent, share, capture, onEnd } = this.#parts;
+    const { progress } = this;
     share.ended(this.#sampled?.count ?? 0);
     capture?.ended({
-      ...{ end: this.#early ?? 'cut', status: this.#status, problem: this.#problem },
-      isDelivered: response.writableFinished,
-      firstByteMs: this.#firstByteMs,
-      durationMs: clock.monotonicMs() - this.#startedMs,
+      ...{ end: this.#early.end ?? 'cut', status: this.#status, problem: this.#early.problem },
+      isDelivered: agent.isDelivered,
+      ...{ firstByteMs: progress.firstByteMs, durationMs: progress.durationMs },
     });
-    route.end(this);
-    this.#isGone();
-    onEnd({
-      rolloutId: route.rolloutId,
-      status: response.headersSent && response.writableFinished ? response.statusCode : null,
-      firstByteMs: this.#firstByteMs,
-      durationMs: clock.monotonicMs() - this.#startedMs,
-      answerBytes: this.#bytes,
-    });
+    route.end(progress);
+    progress.over();
+    onEnd(progress.ended(route.rolloutId, agent.isDelivered ? agent.sentStatus : null));
   }
 }
 
@@ -403,9 +320,5 @@ function invalidRequest(message: string): GatewayError {
 }
 
 function unreachable(code: string): GatewayError {
-  return {
-    status: 502,
-    code: 'upstream_unreachable',
-    message: noAnswer(code),
-  };
+  return { status: 502, code: 'upstream_unreachable', message: noAnswer(code) };
 }

@@ -2,13 +2,15 @@
  * Which headers go through. Upstream learns nothing of our key and nothing that concerns one connection only; the agent gets no cookie and no header
  * that names the upstream's key.
  */
-
 import { hopByHopHeaders } from '../wire/hop-by-hop-headers.ts';
+import type { HeaderList } from './upstream/message-head.ts';
 
 /** Those of one connection, and those that the relay sets itself. */
 const notUpstream = new Set([
   ...hopByHopHeaders,
   'host',
+  // How the body is framed is said by whoever sends it.
+  'content-length',
   'authorization',
   'x-api-key',
   'api-key',
@@ -35,13 +37,8 @@ const notDown = new Set([
 
 /** Names and values in turn, as `IncomingMessage.rawHeaders` has them. */
 export function upstreamHeaders(
-  raw: readonly string[],
-  options: {
-    readonly ownKey: string;
-    readonly authorization: string | null;
-    /** The body is another than the client's: its length is. */
-    readonly isRewritten: boolean;
-  },
+  raw: HeaderList,
+  options: { readonly ownKey: string; readonly authorization: string | null },
 ): string[] {
   const dropped = connectionTokens(raw);
   const headers: string[] = [];
@@ -49,7 +46,6 @@ export function upstreamHeaders(
     const name = raw[index] ?? '';
     const value = raw[index + 1] ?? '';
     const lower = name.toLowerCase();
-    if (options.isRewritten && lower === 'content-length') continue;
     if (notUpstream.has(lower) || dropped?.has(lower) === true) continue;
     if (value.includes(options.ownKey)) continue;
     headers.push(name, value);
@@ -58,28 +54,33 @@ export function upstreamHeaders(
   return headers;
 }
 
-/** Headers of the answer that the agent sees. */
+/** Of an answer's, with names in lower case: those that the agent sees. `hasOtherLength`: what it gets is not what came. */
 export function answerHeaders(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  secrets: readonly string[],
-): Record<string, string | string[]> {
-  const kept: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (value === undefined || notDown.has(name)) continue;
-    const text = typeof value === 'string' ? value : value.join('\n');
-    if (secrets.some((secret) => text.includes(secret))) continue;
-    kept[name] = value;
+  headers: HeaderList,
+  options: { readonly secrets: readonly string[]; readonly hasOtherLength: boolean },
+): string[] {
+  const { secrets, hasOtherLength } = options;
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] ?? '';
+    const value = headers[index + 1] ?? '';
+    if (notDown.has(name) || (hasOtherLength && name === 'content-length')) continue;
+    if (secrets.some((secret) => value.includes(secret))) continue;
+    kept.push(name, value);
   }
   return kept;
 }
 
 /** Names that a `Connection` header declares to be of this connection; null = none but the usual ones. */
-function connectionTokens(raw: readonly string[]): ReadonlySet<string> | null {
+function connectionTokens(raw: HeaderList): ReadonlySet<string> | null {
   let tokens: Set<string> | null = null;
   for (let index = 0; index + 1 < raw.length; index += 2) {
-    if (raw[index]?.toLowerCase() !== 'connection') continue;
-    for (const token of (raw[index + 1] ?? '').split(','))
-      (tokens ??= new Set()).add(token.trim().toLowerCase());
+    const name = raw[index] ?? '';
+    if (name.length !== connection.length || name.toLowerCase() !== connection) continue;
+    for (const part of (raw[index + 1] ?? '').split(','))
+      (tokens ??= new Set()).add(part.trim().toLowerCase());
   }
   return tokens;
 }
+
+const connection = 'connection';

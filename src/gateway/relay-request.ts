@@ -26,13 +26,22 @@ const targets: Readonly<Record<string, GatewayTarget>> = {
   '/messages/count_tokens': { kind: 'count-tokens', dialect: 'messages' },
 };
 
+/** What of a request says which call it is, and whose. */
+export interface AskedCall {
+  readonly url?: string | undefined;
+  readonly headers: {
+    readonly authorization?: string | undefined;
+    readonly 'x-api-key'?: string | string[] | undefined;
+  };
+}
+
 /** What follows an optional key and `/v1`. */
 export const gatewayPaths: readonly string[] = Object.keys(targets);
 
 const pattern = /^(?:\/k\/([^/?#]+))?(?:\/v1)?(\/[a-z_]+(?:\/[a-z_]+)?)(?:\?|$)/;
 
 /** null = the path is none of the gateway's. */
-export function callOf(request: IncomingMessage): GatewayCall | null {
+export function callOf(request: AskedCall): GatewayCall | null {
   const match = pattern.exec(request.url ?? '');
   const path = match?.[2] ?? '';
   const target = Object.hasOwn(targets, path) ? targets[path] : undefined;
@@ -50,7 +59,7 @@ export function isGreeting({ method, url }: IncomingMessage): boolean {
   return method === 'HEAD' && /^(?:\/k\/[^/?#]+)?(?:\/|\/api\/hello)(?:\?|$)/.test(url ?? '');
 }
 
-function keyOf({ headers }: IncomingMessage): GatewayCall['key'] {
+function keyOf({ headers }: AskedCall): GatewayCall['key'] {
   const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
   const given = headers['x-api-key'];
   const apiKey = typeof given === 'string' && given.trim() !== '' ? given.trim() : undefined;

@@ -8,8 +8,9 @@ export class SecretFilter {
   readonly #secrets: readonly Buffer[];
   #held: Buffer = nothing;
 
-  constructor(secrets: readonly string[]) {
-    this.#secrets = secrets.filter((secret) => secret !== '').map((secret) => Buffer.from(secret));
+  /** As `secretBytes` gives them. */
+  constructor(secrets: readonly Buffer[]) {
+    this.#secrets = secrets;
   }
 
   push(piece: Buffer): Buffer {
@@ -17,7 +18,9 @@ export class SecretFilter {
     const bytes = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
     const shown = this.#masked(bytes);
     const from = this.#beginningIn(shown);
-    this.#held = from === shown.length ? nothing : shown.subarray(from);
+    this.#held = nothing;
+    if (from === shown.length) return shown;
+    this.#held = shown.subarray(from);
     return shown.subarray(0, from);
   }
 
@@ -53,4 +56,8 @@ export class SecretFilter {
     }
     return first;
   }
+}
+
+export function secretBytes(secrets: readonly string[]): readonly Buffer[] {
+  return secrets.filter((secret) => secret !== '').map((secret) => Buffer.from(secret));
 }

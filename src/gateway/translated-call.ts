@@ -6,11 +6,11 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '../core/clock.ts';
 import { isRolloutError } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
 import type { ModelCall, ModelPart } from '../engines/model-call.ts';
-import type { CallShare } from './call-budget.ts';
+import type { CallParts } from './call-parts.ts';
+import { CallProgress } from './call-progress.ts';
 import type { CallEnd } from './capture/call-capture.ts';
 import type { TranslatedCapture } from './capture/translated-capture.ts';
 import type { CountedPrompt } from './count-tokens.ts';
@@ -27,11 +27,10 @@ import { AnswerItems } from './items/answer-items.ts';
 import type { AnswerEvent } from './items/answer.ts';
 import { chatRequest } from './items/chat-request.ts';
 import { ToolNames } from './items/tool-names.ts';
-import type { CallState, LiveRoute } from './live-route.ts';
 import { maskedPart } from './masked-part.ts';
 import { pinnedFields, pinnedRequest } from './pinned-request.ts';
 import { callProblem, ownProblem } from './problems.ts';
-import type { RelayedCall } from './relay-call.ts';
+import type { RunningCall } from './running-calls.ts';
 import { BodyTooLarge, jsonBody } from './whole-body.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -41,54 +40,36 @@ interface Writing {
   readonly writer: AnswerWriter;
 }
 
-export interface TranslatedCallParts {
-  readonly route: LiveRoute;
+export interface TranslatedCallParts extends CallParts {
   readonly dialect: Dialect;
-  readonly share: CallShare;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly clock: Clock;
-  readonly bodyLimitBytes: number;
   /** Answers with the number of tokens of the prompt, and calls no model; null = it calls the model. */
   readonly count: ((prompt: CountedPrompt, signal: AbortSignal) => Promise<number>) | null;
   /** null = nothing of it is kept. */
   readonly capture: TranslatedCapture | null;
   /** Silence towards the agent for this long brings a sign of life. */
   readonly keepAliveMs: number;
-  readonly onRefusal: (status: number | null, message: string) => void;
-  /** What was left out of the request, or was not as it should be in the answer; for the log. */
-  readonly onNotes: (notes: readonly string[]) => void;
-  readonly onEnd: (call: RelayedCall) => void;
   /** A defect of the gateway. */
   readonly onDefect: (error: unknown) => void;
 }
 
-export class TranslatedCall implements CallState {
-  readonly startedAt: Date;
-  /** Resolves when the call has ended on both sides. */
-  readonly gone: Promise<void>;
+export class TranslatedCall implements RunningCall {
+  /** Its bytes are characters of the answer: the upstream's bytes are not seen here. */
+  readonly progress: CallProgress;
   readonly #parts: TranslatedCallParts;
   readonly #requestId = randomBytes(12).toString('hex');
-  readonly #startedMs: number;
-  readonly #isGone: () => void;
   readonly #link = new LinkedAbort([]);
-  #bytes = 0;
   /** As the upstream says; until then, and where it does not, one for each piece. */
   #sampledTokens = 0;
   /** For the capture: why it ended before the engine's end, with what the upstream said. */
   #early: { end: CallEnd; status: number | null; problem: string | null } | null = null;
   #status: number | null = null;
   #counted: number | null = null;
-  #firstPartMs: number | null = null;
-  #lastPartMs: number | null = null;
 
   constructor(parts: TranslatedCallParts) {
     this.#parts = parts;
-    this.startedAt = parts.clock.now();
-    this.#startedMs = parts.clock.monotonicMs();
-    const { promise, resolve } = Promise.withResolvers<undefined>();
-    this.gone = promise;
-    this.#isGone = () => resolve(undefined);
+    this.progress = new CallProgress(parts.clock);
     const { response } = parts;
     response.on('close', () => {
       if (response.writableFinished) return;
@@ -98,18 +79,12 @@ export class TranslatedCall implements CallState {
     response.on('error', (error) => this.#link.abort(error));
   }
 
-  /** Characters of the answer so far: the upstream's bytes are not seen here. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  get lastByteAt(): Date | null {
-    if (this.#lastPartMs === null) return null;
-    return new Date(this.startedAt.getTime() + (this.#lastPartMs - this.#startedMs));
+  get gone(): Promise<void> {
+    return this.progress.gone;
   }
 
   send(): void {
-    this.#parts.route.begin(this);
+    this.#parts.route.begin(this.progress);
     void this.#run()
       .catch((error: unknown) => {
         this.#parts.onDefect(error);
@@ -170,7 +145,7 @@ export class TranslatedCall implements CallState {
     const head = {
       requestId: this.#requestId,
       model: conversation.model ?? 'default',
-      createdAt: this.startedAt,
+      createdAt: this.progress.startedAt,
     };
     const writer = dialect.writer(head, extra);
     const engine = await route.engine();
@@ -274,15 +249,14 @@ export class TranslatedCall implements CallState {
     this.#parts.capture?.part(part);
     const { route } = this.#parts;
     const events = items.push(maskedPart(part, route.unlikelySecrets));
-    const nowMs = this.#parts.clock.monotonicMs();
-    this.#firstPartMs ??= nowMs - this.#startedMs;
-    this.#lastPartMs = nowMs;
+    let characters = 0;
     for (const event of events)
       if (event.type === 'item-delta') {
-        this.#bytes += event.delta.length;
+        characters += event.delta.length;
         this.#sampledTokens += 1;
       } else if (event.type === 'end' && event.answer.usage !== null)
         this.#sampledTokens = event.answer.usage.outputTokens;
+    this.progress.came(characters);
     return events;
   }
 
@@ -307,7 +281,7 @@ export class TranslatedCall implements CallState {
   }
 
   #capture(): void {
-    const { capture, response, clock } = this.#parts;
+    const { capture, response } = this.#parts;
     const early = this.#early;
     const isCounted = this.#counted !== null;
     capture?.ended({
@@ -315,27 +289,21 @@ export class TranslatedCall implements CallState {
       status: early?.status ?? (isCounted ? 200 : this.#status),
       problem: early?.problem ?? null,
       isDelivered: response.writableFinished,
-      firstByteMs: this.#firstPartMs,
-      durationMs: clock.monotonicMs() - this.#startedMs,
+      ...{ firstByteMs: this.progress.firstByteMs, durationMs: this.progress.durationMs },
       ...(this.#counted !== null && { tokens: this.#counted }),
     });
   }
 
   async #settle(): Promise<void> {
-    const { route, response, share, clock, onEnd } = this.#parts;
+    const { route, response, share, onEnd } = this.#parts;
     if (!response.closed) await once(response, 'close').catch(() => undefined);
     this.#link[Symbol.dispose]();
     share.ended(this.#sampledTokens);
     this.#capture();
-    route.end(this);
-    this.#isGone();
-    onEnd({
-      rolloutId: route.rolloutId,
-      status: response.writableFinished ? response.statusCode : null,
-      firstByteMs: this.#firstPartMs,
-      durationMs: clock.monotonicMs() - this.#startedMs,
-      answerBytes: this.#bytes,
-    });
+    route.end(this.progress);
+    this.progress.over();
+    const status = response.writableFinished ? response.statusCode : null;
+    onEnd(this.progress.ended(route.rolloutId, status));
   }
 }
 
