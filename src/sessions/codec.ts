@@ -11,6 +11,11 @@ import type { ModelPart, SampledToolCall } from '../engines/model-call.ts';
 export interface Conversation {
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ToolDefinition[];
+  /**
+   * The tools as the request's body spells them, where whoever has the body can give it. A template then sees what a Python engine sees: JavaScript's own parse
+   * has lost which whole numbers were written as fractions, and the order of keys that look like numbers.
+   */
+  readonly toolsText?: string;
   /** Variables for the template, as a request's `chat_template_kwargs` gives them; the family's fixed ones win. */
   readonly templateVariables: Readonly<Record<string, unknown>>;
 }
