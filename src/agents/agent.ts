@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { EngineOpener } from '../engines/engine.ts';
+import type { EngineKind, EngineOpener } from '../engines/engine.ts';
 import type {
   ControlChannel,
   Environment,
@@ -14,6 +14,7 @@ import type {
   InteractiveProcess,
   ProcessRequest,
 } from '../environments/environment.ts';
+import type { SampledCall } from '../trajectory/token-ids.ts';
 import type { McpServerEntry } from '../wire/harbor/run-config.ts';
 import type { AgentResult } from '../wire/harbor/trial-result.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
@@ -66,15 +67,23 @@ export interface AgentPrograms {
 
 /** A route of a gateway of ours to the model of one trial. */
 export interface OpenRoute extends ModelRoute {
+  /** The calls that have come to their end; none where they are not captured, or what was captured cannot be read. Never rejects. */
+  calls(): Promise<readonly SampledCall[]>;
   /** Ends its calls; its key is dead afterwards. Idempotent, never rejects. */
   close(): Promise<void>;
 }
 
-/** Puts a gateway before a model that speaks chat completions. */
-export type RouteOpener = (upstream: {
+export interface RouteUpstream {
   readonly baseUrl: string;
   readonly apiKey: string | null;
-}) => Promise<OpenRoute>;
+  /** `chat` = nothing is known of it; others are asked for token ids and log-probabilities. */
+  readonly engineKind: EngineKind;
+  /** Whether its calls are kept. */
+  readonly isCaptured: boolean;
+}
+
+/** Puts a gateway before a model that speaks chat completions. */
+export type RouteOpener = (upstream: RouteUpstream) => Promise<OpenRoute>;
 
 /** What the sandbox of an agent has to be made with. */
 export interface AgentSite {

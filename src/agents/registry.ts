@@ -26,6 +26,7 @@ const agents: ReadonlyMap<string, () => Promise<AgentFactory>> = new Map([
 const clis: ReadonlyMap<string, () => Promise<Cli>> = new Map([
   ['claude-code', async () => (await import('./claude-code/claude-cli.ts')).claudeCli],
   ['codex', async () => (await import('./codex/codex-cli.ts')).codexCli],
+  ['opencode', async () => (await import('./opencode/opencode-cli.ts')).opencodeCli],
   ['qwen-coder', async () => (await import('./qwen-coder/qwen-cli.ts')).qwenCli],
 ]);
 

@@ -1,17 +1,22 @@
 /**
- * The gateway of a run on this machine, for agents that speak from inside their sandbox: it listens on the loopback from the first of them on. Each trial
- * has a key of its own, which dies with it; the key of the model stays here.
+ * The gateway of a run on this machine, for agents that speak from inside their sandbox: it listens on the loopback from the first of them on, once for each
+ * kind of engine that is behind it. Each trial has a key of its own, which dies with it; the key of the model stays here. Calls are kept in the trial's
+ * folder.
  */
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { OpenRoute, RouteOpener } from '../agents/agent.ts';
+import { rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { OpenRoute } from '../agents/agent.ts';
 import type { Clock } from '../core/clock.ts';
+import { messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { EngineOpener } from '../engines/engine.ts';
-import { ModelGateway } from '../gateway/model-gateway.ts';
-import { UrlPolicy } from '../wire/url-policy.ts';
+import type { EngineKind, EngineOpener } from '../engines/engine.ts';
+import { capturedCallsName } from '../gateway/capture/file-capture.ts';
+import { sampledCalls } from '../gateway/capture/read-calls.ts';
+import type { SampledCall } from '../trajectory/token-ids.ts';
+import type { TrialRouteOpener } from '../trial/trial-options.ts';
+import { ListeningGateway } from './listening-gateway.ts';
+import { TrialCaptures } from './trial-captures.ts';
 
 export interface RunGatewayParts {
   readonly clock: Clock;
@@ -20,54 +25,80 @@ export interface RunGatewayParts {
 }
 
 export class RunGateway implements AsyncDisposable {
-  readonly #gateway: ModelGateway;
-  readonly #server: Server;
-  #listening: Promise<string> | null = null;
-  #baseUrl = '';
+  readonly #parts: RunGatewayParts;
+  readonly #captures: TrialCaptures;
+  readonly #gateways = new Map<EngineKind | null, ListeningGateway>();
 
   constructor(parts: RunGatewayParts) {
-    this.#gateway = new ModelGateway({
-      ...parts,
-      // The address is of whoever started the run.
-      policy: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),
-      baseUrl: () => this.#baseUrl,
-    });
-    this.#server = createServer((request, response) => {
-      if (this.#gateway.handle(request, response)) return;
-      response.writeHead(404).end();
-    });
+    this.#parts = parts;
+    this.#captures = new TrialCaptures(parts);
   }
 
   /** MODEL_UNSPECIFIED, or CONFIG_INVALID for an address that is none. */
-  readonly open: RouteOpener = async ({ baseUrl, apiKey }): Promise<OpenRoute> => {
-    this.#baseUrl = await (this.#listening ??= this.#listen());
+  readonly open: TrialRouteOpener = async (upstream, { dir, secrets }): Promise<OpenRoute> => {
+    const { engineKind, isCaptured, baseUrl, apiKey } = upstream;
+    const gateway = this.#gatewayFor(isCaptured ? engineKind : null);
     const rolloutId = randomUUID();
-    const route = await this.#gateway.register({
+    if (isCaptured) this.#captures.expect(rolloutId, { dir: path.join(dir, draftDir), secrets });
+    const route = await gateway.register({
       rolloutId,
       upstreamUrl: baseUrl,
       upstreamKey: apiKey,
     });
     return {
       ...route,
+      calls: () => this.#callsOf(rolloutId),
       close: async () => {
-        await this.#gateway.abort(rolloutId);
+        await gateway.control.abort(rolloutId);
+        await this.#keep(rolloutId, { dir, gateway });
       },
     };
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#gateway.close();
-    if (this.#listening === null) return;
-    await this.#listening.catch(() => undefined);
-    const gone = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeAllConnections();
-    await gone;
+    await Promise.all([...this.#gateways.values()].map((one) => one[Symbol.asyncDispose]()));
   }
 
-  async #listen(): Promise<string> {
-    this.#server.listen({ host: '127.0.0.1', port: 0 });
-    await once(this.#server, 'listening');
-    const { port } = this.#server.address() as AddressInfo;
-    return `http://127.0.0.1:${port}/v1`;
+  /** `kind` null = calls are not kept. */
+  #gatewayFor(kind: EngineKind | null): ListeningGateway {
+    const found = this.#gateways.get(kind);
+    if (found !== undefined) return found;
+    const kept = kind === null ? {} : { engineKind: kind, capture: this.#captures };
+    const made = new ListeningGateway({ ...this.#parts, ...kept });
+    this.#gateways.set(kind, made);
+    return made;
+  }
+
+  async #callsOf(rolloutId: string): Promise<readonly SampledCall[]> {
+    try {
+      const file = await this.#captures.fileSoFar(rolloutId);
+      return file === null ? [] : await sampledCalls(file);
+    } catch (error) {
+      this.#warn('captured model calls cannot be read', error);
+      return [];
+    }
+  }
+
+  async #keep(
+    rolloutId: string,
+    { dir, gateway }: { readonly dir: string; readonly gateway: ListeningGateway },
+  ): Promise<void> {
+    try {
+      const file = await gateway.control.captured(rolloutId);
+      if (file !== null) await rename(file, path.join(dir, capturedCallsName));
+      await gateway.control.forget(rolloutId);
+      await rm(path.join(dir, draftDir), { recursive: true, force: true });
+    } catch (error) {
+      this.#warn('captured model calls were not kept', error);
+    } finally {
+      this.#captures.done(rolloutId);
+    }
+  }
+
+  #warn(what: string, error: unknown): void {
+    this.#parts.logger.log('warn', what, { error: messageOf(error) });
   }
 }
+
+/** While the trial runs: a run that is killed leaves what it has in the folder of the trial. */
+const draftDir = '.model-calls';

@@ -1,4 +1,5 @@
 /** The documents that a finished rollout leaves in the archive, by file name: pure, no I/O. */
+import type { SampledCall } from '../trajectory/token-ids.ts';
 import type { CallbackStatus, Sample } from '../wire/rollout/callback-payloads.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import { rolloutTrajectory } from './rollout-trajectory.ts';
@@ -29,8 +30,12 @@ export interface RolloutDocuments {
   readonly warnings: readonly string[];
 }
 
-export function rolloutDocuments(facts: RolloutFacts): RolloutDocuments {
-  const { trajectory, warnings } = rolloutTrajectory(facts);
+/** `calls`: what the gateway has kept of the agent's, for a trajectory that has no token ids. */
+export function rolloutDocuments(
+  facts: RolloutFacts,
+  calls: readonly SampledCall[] = [],
+): RolloutDocuments {
+  const { trajectory, warnings } = rolloutTrajectory(facts, calls);
   const { diagnostics } = facts.result;
   return {
     documents: {

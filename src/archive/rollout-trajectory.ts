@@ -2,6 +2,7 @@
  * The trajectory of a rollout: the agent's own document as it is, or one made of the sample's messages; with the rollout's identity in place of the
  * agent's, what the controller reported, and what is known of the rollout under `extra.osmosis`. Keys that are there already stay.
  */
+import { lacksTokenIds, withTokenIds, type SampledCall } from '../trajectory/token-ids.ts';
 import { validateTrajectory } from '../trajectory/validate.ts';
 import type { AtifTrajectory } from '../wire/atif/atif.ts';
 import { stepsOfChat } from './chat-steps.ts';
@@ -9,11 +10,14 @@ import { withReport } from './controller-report.ts';
 import type { RolloutFacts } from './rollout-documents.ts';
 
 /** null = there is no conversation, or it cannot be said; then a warning tells why. */
-export function rolloutTrajectory(facts: RolloutFacts): {
+export function rolloutTrajectory(
+  facts: RolloutFacts,
+  calls: readonly SampledCall[],
+): {
   readonly trajectory: AtifTrajectory | null;
   readonly warnings: readonly string[];
 } {
-  const document = documentOf(facts);
+  const document = documentOf(facts, calls);
   if (document === null) return { trajectory: null, warnings: [] };
   const { trajectory, unmatched, warnings } = withReport(document, facts.report);
   const own = withIdentity(trajectory, facts, unmatched);
@@ -26,8 +30,21 @@ export function rolloutTrajectory(facts: RolloutFacts): {
   };
 }
 
-function documentOf({ result, version }: RolloutFacts): AtifTrajectory | null {
-  if (result.trajectory !== null) return result.trajectory as unknown as AtifTrajectory;
+/** Whether what the gateway has kept of the agent's calls adds to its document. */
+export function wantsCalls({ result }: RolloutFacts): boolean {
+  const document = result.trajectory as unknown as AtifTrajectory | null;
+  return document !== null && lacksTokenIds(document.steps);
+}
+
+function documentOf(
+  { result, version }: RolloutFacts,
+  calls: readonly SampledCall[],
+): AtifTrajectory | null {
+  if (result.trajectory !== null) {
+    const document = result.trajectory as unknown as AtifTrajectory;
+    if (calls.length === 0) return document;
+    return { ...document, steps: withTokenIds(document.steps, calls).steps };
+  }
   const messages = result.sample?.trajectoryMessages ?? [];
   if (messages.length === 0) return null;
   return {

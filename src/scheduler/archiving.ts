@@ -1,6 +1,10 @@
+import { stat } from 'node:fs/promises';
 import { rolloutDocuments, type RolloutFacts } from '../archive/rollout-documents.ts';
+import { wantsCalls } from '../archive/rollout-trajectory.ts';
 import type { ExecutionResult } from '../backends/execution-backend.ts';
 import { messageOf } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { sampledCalls, type SampledCall } from '../gateway/capture/read-calls.ts';
 import type { KeptFile } from '../wire/rollout/kept-file.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import type { RolloutRequest } from '../wire/rollout/rollout-request.ts';
@@ -37,15 +41,22 @@ export function rolloutFacts(
   };
 }
 
+interface KeptOfRollout {
+  readonly files: readonly KeptFile[];
+  readonly secrets: readonly string[];
+  /** What the gateway has kept of its calls, for a trajectory without token ids. */
+  readonly calls?: readonly SampledCall[];
+}
+
 /** Whether everything is kept. Never rejects: what cannot be kept is logged. */
 export async function archiveRollout(
   facts: RolloutFacts,
-  kept: { readonly files: readonly KeptFile[]; readonly secrets: readonly string[] },
+  { calls = [], ...kept }: KeptOfRollout,
   { archive, logger }: Pick<SchedulerParts, 'archive' | 'logger'>,
 ): Promise<boolean> {
   const { rolloutId } = facts;
   try {
-    const { documents, warnings } = rolloutDocuments(facts);
+    const { documents, warnings } = rolloutDocuments(facts, calls);
     for (const warning of warnings) logger.log('warn', warning, { rolloutId });
     const problems = await archive.save({ rolloutId, documents, ...kept });
     for (const { name, problem } of problems)
@@ -75,15 +86,37 @@ async function capturedFiles(
   }
 }
 
+/** Of a larger capture the ids stay where they are: the trajectory is put together in memory. */
+const mostJoinedBytes = 256 * 1024 * 1024;
+
+async function sampledIn(
+  files: readonly KeptFile[],
+  { rolloutId, logger }: { readonly rolloutId: string; readonly logger: Logger },
+): Promise<readonly SampledCall[]> {
+  try {
+    const found: SampledCall[] = [];
+    for (const { path } of files)
+      if ((await stat(path)).size <= mostJoinedBytes) found.push(...(await sampledCalls(path)));
+    return found;
+  } catch (error) {
+    logger.log('warn', 'captured model calls cannot be read', {
+      ...{ rolloutId, error: messageOf(error) },
+    });
+    return [];
+  }
+}
+
 /** Archives a rollout with its model calls, which the gateway then need not keep any more. Never rejects. */
 export async function archiveWithCalls(
   facts: RolloutFacts,
-  kept: { readonly files: readonly KeptFile[]; readonly secrets: readonly string[] },
+  kept: KeptOfRollout,
   parts: Pick<SchedulerParts, 'archive' | 'gateway' | 'logger'>,
 ): Promise<boolean> {
   const { rolloutId } = facts;
-  const calls = await capturedFiles(rolloutId, parts);
-  const isKept = await archiveRollout(facts, { ...kept, files: [...kept.files, ...calls] }, parts);
+  const captured = await capturedFiles(rolloutId, parts);
+  const calls = wantsCalls(facts) ? await sampledIn(captured, { rolloutId, ...parts }) : [];
+  const files = [...kept.files, ...captured];
+  const isKept = await archiveRollout(facts, { ...kept, files, calls }, parts);
   if (isKept) await forgetCalls(rolloutId, parts);
   return isKept;
 }

@@ -8,6 +8,7 @@ import type { TrialConfig } from '../wire/harbor/trial-config.ts';
 import type { AgentInfo } from '../wire/harbor/trial-result.ts';
 import type { TrialRun } from './stage.ts';
 import { checkTaskTrajectory } from './task-trajectory.ts';
+import type { TrialFolder } from './trial-folder.ts';
 import type { TrialParts } from './trial-options.ts';
 import type { TrialPlan } from './trial-plan.ts';
 import { trialSecrets } from './trial-secrets.ts';
@@ -17,11 +18,13 @@ export async function createAgent(
   plan: TrialPlan,
   {
     parts,
-    logsDir,
+    folder,
     logger,
-  }: { readonly parts: TrialParts; readonly logsDir: string; readonly logger: Logger },
+  }: { readonly parts: TrialParts; readonly folder: TrialFolder; readonly logger: Logger },
 ): Promise<Agent> {
   const { config, task } = plan;
+  const { openRoute } = parts;
+  const secrets = trialSecrets(config, { plan, hostVariables: parts.hostVariables });
   const factory = await parts.resolveAgent(config.agent.import_path ?? config.agent.name ?? '');
   const agent = factory({
     name: config.agent.name ?? '',
@@ -29,7 +32,7 @@ export async function createAgent(
     kwargs: config.agent.kwargs,
     mcpServers: plan.mcpServers,
     skillsDir: plan.skillsDir,
-    logsDir,
+    logsDir: folder.current.agent,
     solution: {
       findScript: (stepName) =>
         findSolutionScript({ dir: task.dir, os: task.environment.os, stepName }),
@@ -37,12 +40,14 @@ export async function createAgent(
     },
     env: plan.agentEnv,
     hostVariables: parts.hostVariables,
-    secrets: trialSecrets(config, { plan, hostVariables: parts.hostVariables }),
+    secrets,
     openEngine: parts.openEngine,
     ...(parts.programs !== undefined && { programs: parts.programs }),
     // With an address of the trial's own, what the agent is given is a gateway already.
     ...((parts.hostEndpoint ?? null) === null &&
-      parts.openRoute !== undefined && { openRoute: parts.openRoute }),
+      openRoute !== undefined && {
+        openRoute: (upstream) => openRoute(upstream, { dir: folder.dir, secrets }),
+      }),
     isInstallOnly: config.install_only,
     clock: parts.clock,
     logger,

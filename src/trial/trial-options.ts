@@ -3,7 +3,8 @@ import type {
   AgentOptions,
   AgentPrograms,
   AgentResolver,
-  RouteOpener,
+  OpenRoute,
+  RouteUpstream,
 } from '../agents/agent.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
@@ -54,6 +55,12 @@ export interface TrialRequest {
   readonly layers?: readonly EnvironmentLayer[];
 }
 
+/** A route for one trial, and where its calls are kept: in a folder of the trial, without its secrets, from the end of the route on. */
+export type TrialRouteOpener = (
+  upstream: RouteUpstream,
+  kept: { readonly dir: string; readonly secrets: readonly string[] },
+) => Promise<OpenRoute>;
+
 /** Limits of ours on waits that a task does not limit, in milliseconds. */
 export interface TrialLimits {
   /** Over the whole trial; null = the sum of its parts, none when the agent has no limit. */
@@ -84,5 +91,5 @@ export interface TrialParts {
   /** Programs of agents on this machine. */
   readonly programs?: AgentPrograms;
   /** For agents whose model no gateway stands before yet; not used with `hostEndpoint`. */
-  readonly openRoute?: RouteOpener;
+  readonly openRoute?: TrialRouteOpener;
 }

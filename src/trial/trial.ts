@@ -263,7 +263,7 @@ class StagedTrial implements Trial {
         factory === undefined
           ? this.#parts
           : { ...this.#parts, resolveAgent: () => Promise.resolve(factory) },
-      logsDir: this.#folder.current.agent,
+      folder: this.#folder,
       logger: this.#log,
     });
     const ceilingMs = this.#parts.limits?.ceilingMs ?? null;

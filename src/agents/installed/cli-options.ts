@@ -1,7 +1,8 @@
 /** Options of an agent's own (`agent.kwargs`) and its variables, checked before anything is installed. */
 import { z } from 'zod';
 import { RolloutError } from '../../core/errors.ts';
-import type { AgentOptions } from '../agent.ts';
+import { laxBoolean } from '../../wire/harbor/lax.ts';
+import type { AgentOptions, RouteUpstream } from '../agent.ts';
 import type { Cli, CliOptions } from './cli.ts';
 
 /** An exact version: what is installed under a name stays what it is. */
@@ -11,6 +12,8 @@ export interface CompiledCli {
   readonly version: string;
   /** The kwarg `api_base`; null = not given. */
   readonly apiBase: string | null;
+  /** What the gateway of a run is told. */
+  readonly upstream: Pick<RouteUpstream, 'engineKind' | 'isCaptured'>;
   /** Without the provider. */
   readonly modelName: string;
   readonly options: CliOptions;
@@ -25,6 +28,8 @@ export function compileCli(
   const schema = z.strictObject({
     version: exactVersion.default(cli.version),
     api_base: z.string().optional(),
+    engine_kind: z.enum(['chat', 'vllm', 'sglang']).default('chat'),
+    capture: laxBoolean.default(true),
     ...cli.options,
   });
   const parsed = schema.safeParse(given);
@@ -43,14 +48,19 @@ export function compileCli(
   const {
     version,
     api_base: apiBase,
+    engine_kind: engineKind,
+    capture: isCaptured,
     ...options
   } = parsed.data as CliOptions & {
     readonly version: string;
     readonly api_base?: string;
+    readonly engine_kind: RouteUpstream['engineKind'];
+    readonly capture: boolean;
   };
   return {
     version,
     apiBase: apiBase ?? null,
+    upstream: { engineKind, isCaptured },
     modelName: modelName.slice(modelName.indexOf('/') + 1),
     options,
   };

@@ -8,6 +8,7 @@ import { RolloutError } from '../../core/errors.ts';
 import { seenFromInside } from '../../environments/host-address.ts';
 import type { HostEndpoint } from '../../environments/environment.ts';
 import { openTrajectory } from '../../trajectory/file-trajectory-log.ts';
+import { withTokenIds } from '../../trajectory/token-ids.ts';
 import { emptyAgentResult } from '../../wire/harbor/trial-result.ts';
 import type { ModelRoute } from '../../wire/rollout/model-route.ts';
 import {
@@ -81,7 +82,7 @@ export class InstalledAgent implements Agent {
       this.#route = { baseUrl, apiKey: apiKey ?? '' };
       return { layers, hostEndpoint: null, secrets: [] };
     }
-    this.#opened = await openRoute(this.#endpoint);
+    this.#opened = await openRoute({ ...this.#endpoint, ...this.#compiled.upstream });
     this.#route = this.#opened;
     const { baseUrl, apiKey } = this.#opened;
     return { layers, hostEndpoint: endpointOf(baseUrl), secrets: [apiKey] };
@@ -196,8 +197,9 @@ export class InstalledAgent implements Agent {
       });
   }
 
-  async #writeTrajectory({ sessionId, agent, steps, tokens }: CliRecord): Promise<void> {
+  async #writeTrajectory({ sessionId, agent, steps: told, tokens }: CliRecord): Promise<void> {
     const { logsDir, secrets, modelName } = this.#given;
+    const { steps, callOf } = withTokenIds(told, (await this.#opened?.calls()) ?? []);
     const key = this.#route?.apiKey ?? '';
     const log = await openTrajectory({
       file: path.join(logsDir, 'trajectory.json'),
@@ -216,7 +218,8 @@ export class InstalledAgent implements Agent {
       },
     });
     try {
-      for (const step of steps) await log.append(step);
+      for (const [at, step] of steps.entries())
+        await log.append(step, { sampledText: callOf.get(at)?.sampledText ?? '' });
     } finally {
       await log.close({
         finalMetrics: {

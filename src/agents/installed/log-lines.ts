@@ -23,6 +23,14 @@ export async function* jsonLines(file: string): AsyncGenerator<JsonObject> {
   }
 }
 
+/** Of the lines of a text. */
+export function jsonObjectsIn(text: string): readonly JsonObject[] {
+  return text
+    .split('\n')
+    .map(objectIn)
+    .filter((value) => value !== null);
+}
+
 export function objectIn(text: string): JsonObject | null {
   if (!text.trimStart().startsWith('{')) return null;
   try {

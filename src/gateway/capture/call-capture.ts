@@ -42,6 +42,8 @@ export interface EndedCall {
   readonly isDelivered: boolean;
   readonly firstByteMs: number | null;
   readonly durationMs: number;
+  /** What the ids of the answer are made of that the client got; null or absent = it has none. */
+  readonly answerId?: string | null;
   /** Of a call that counts. */
   readonly tokens?: number;
 }
@@ -62,6 +64,8 @@ export interface RouteCapture {
   begin(): CallRecord;
   /** Resolves when what waits for the disk is within its bound; a call is not sent before. Rejects with the signal's reason. */
   room(signal: AbortSignal): Promise<void>;
+  /** Resolves when all that has ended by now is on disk, as far as it can be. Never rejects. */
+  written(): Promise<void>;
   /** Writes what waits and closes the file; what comes later is lost. Idempotent. Never rejects. */
   close(): Promise<void>;
 }

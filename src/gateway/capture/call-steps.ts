@@ -36,11 +36,13 @@ export function answerStep(
   answer: CapturedAnswer | null,
   ended: EndedCall,
 ): NewStep {
-  const { end, status, problem, isDelivered, firstByteMs, durationMs, tokens } = ended;
+  const { end, status, problem, isDelivered, answerId = null, firstByteMs, durationMs } = ended;
+  const { tokens } = ended;
   const extra = {
     ...{ call, end, delivered: isDelivered },
     ...(status !== null && { status }),
     ...(problem !== null && { problem }),
+    ...(answerId !== null && { answer_id: answerId }),
     ...(firstByteMs !== null && { first_byte_ms: rounded(firstByteMs) }),
     duration_ms: rounded(durationMs),
   };

@@ -5,7 +5,7 @@
 import { messageOf } from '../../core/errors.ts';
 import { exactJson } from '../../core/exact-json.ts';
 import type { ModelPart } from '../../engines/model-call.ts';
-import { recordOf, type JsonRecord } from '../../engines/shared/json.ts';
+import { recordOf, textOf, type JsonRecord } from '../../engines/shared/json.ts';
 import type { AnswerReader } from '../../engines/shared/running-call.ts';
 import type { HiddenFields } from './asked-fields.ts';
 import { EventSplitter, eventWithData, type RawEvent } from './event-splitter.ts';
@@ -29,9 +29,15 @@ export class RelayAnswer {
   readonly #whole: Buffer[] = [];
   #wholeBytes = 0;
   #problem: string | null = null;
+  #id: string | null = null;
 
   constructor(parts: RelayAnswerParts) {
     this.#parts = parts;
+  }
+
+  /** As the upstream calls it; null = it did not say. */
+  get id(): string | null {
+    return this.#id;
   }
 
   /** Why it is not read any further; null = it is. */
@@ -80,6 +86,7 @@ export class RelayAnswer {
     const bytes = Buffer.concat(this.#whole);
     const text = bytes.toString('utf8');
     const document = objectIn(text);
+    this.#id = textOf(document?.['id']);
     this.#read(() => reader.whole(document));
     if (hidden === null) return nothing;
     if (document === null) return bytes;
@@ -93,6 +100,7 @@ export class RelayAnswer {
     const { bytes, data } = event;
     if (data === null || data.trim() === '[DONE]') return bytes;
     const document = objectIn(data);
+    this.#id ??= textOf(document?.['id']);
     this.#read(() => {
       if (document === null) throw new Error('an event is not JSON');
       return reader.event(document);

@@ -102,7 +102,8 @@ export class RelayCapture {
   }
 
   ended(call: EndedCall): void {
-    this.#record.ended({ ...call, problem: call.problem ?? this.#answer?.problem ?? null });
+    const { problem = null, id: answerId = null } = this.#answer ?? {};
+    this.#record.ended({ ...call, problem: call.problem ?? problem, answerId });
   }
 
   #known(): Asked {

@@ -101,6 +101,10 @@ export class FileRouteCapture implements RouteCapture {
     this.#tail = this.#tail.then(() => this.#write(log, spilled));
   }
 
+  written(): Promise<void> {
+    return this.#tail;
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

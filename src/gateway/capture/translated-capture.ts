@@ -17,6 +17,7 @@ export interface TranslatedCaptureParts {
 export class TranslatedCapture {
   readonly #parts: TranslatedCaptureParts;
   readonly #record: CallRecord;
+  #answerId: string | null = null;
 
   constructor(parts: TranslatedCaptureParts) {
     this.#parts = parts;
@@ -31,7 +32,8 @@ export class TranslatedCapture {
   /** The request with what makes the engine tell ids; it is captured when it goes up. Nothing of them is in the items of an answer. */
   asking(request: GenerateRequest): GenerateRequest {
     const { kind, client, dialect } = this.#parts;
-    const { isStreaming } = request;
+    const { isStreaming, requestId } = request;
+    this.#answerId = requestId;
     return {
       ...request,
       wantsTokens: true,
@@ -52,7 +54,7 @@ export class TranslatedCapture {
   }
 
   ended(call: EndedCall): void {
-    this.#record.ended(call);
+    this.#record.ended({ ...call, answerId: this.#answerId });
   }
 }
 

@@ -76,11 +76,13 @@ describe('an agent with a program of its own', () => {
     const asked: unknown[] = [];
     let closed = 0;
     const agent = make(codexCli, {
+      kwargs: { ...address, engine_kind: 'vllm' },
       env: { OPENAI_API_KEY: 'sk-upstream' },
       openRoute: (upstream) => {
         asked.push(upstream);
         const close = (): Promise<void> => Promise.resolve(void (closed += 1));
-        return Promise.resolve({ baseUrl: 'http://127.0.0.1:77/v1', apiKey: 'route-key', close });
+        const route = { baseUrl: 'http://127.0.0.1:77/v1', apiKey: 'route-key' };
+        return Promise.resolve({ ...route, calls: () => Promise.resolve([]), close });
       },
     });
     assert.deepEqual(await agent.prepareSite(never), {
@@ -88,7 +90,12 @@ describe('an agent with a program of its own', () => {
       hostEndpoint: { host: '127.0.0.1', port: 77 },
       secrets: ['route-key'],
     });
-    assert.deepEqual(asked, [{ baseUrl: 'http://127.0.0.1:9/v1', apiKey: 'sk-upstream' }]);
+    assert.deepEqual(asked, [
+      {
+        ...{ baseUrl: 'http://127.0.0.1:9/v1', apiKey: 'sk-upstream' },
+        ...{ engineKind: 'vllm', isCaptured: true },
+      },
+    ]);
     await agent.close();
     assert.equal(closed, 1);
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { claudeCli } from '../../../src/agents/claude-code/claude-cli.ts';
 import { codexCli } from '../../../src/agents/codex/codex-cli.ts';
+import { opencodeCli } from '../../../src/agents/opencode/opencode-cli.ts';
 import { qwenCli } from '../../../src/agents/qwen-coder/qwen-cli.ts';
 import { bindings, usableBindings } from '../../../src/backends/native/bindings/binding-table.ts';
 import { compileNativeOptions } from '../../../src/backends/native/native-options.ts';
@@ -20,12 +21,12 @@ const wired = (options: Fields) => configOf(options).agent;
 
 lines('bindings', [
   [
-    'that can be used are claude-code, codex, custom-chat-completions, custom-installed-chat-completions, oracle, qwen-coder and terminus-2',
+    'that can be used are claude-code, codex, custom-chat-completions, custom-installed-chat-completions, opencode, oracle, qwen-coder and terminus-2',
     () => {
       assert.deepEqual(usableBindings, [
         ...['claude-code', 'codex', 'custom-chat-completions'],
         installed,
-        ...['oracle', 'qwen-coder', 'terminus-2'],
+        ...['opencode', 'oracle', 'qwen-coder', 'terminus-2'],
       ]);
     },
   ],
@@ -63,9 +64,19 @@ lines('bindings', [
     },
   ],
   [
+    'of programs own what the gateway of a run is told, and OpenCode’s settings of the model',
+    () => {
+      const settings = { opencode_config: { provider: {} }, engine_kind: 'vllm', capture: false };
+      refused(
+        { agent: 'opencode', agent_options: settings },
+        /kwargs\.capture: .*kwargs\.engine_kind: .*kwargs\.opencode_config\.provider: comes from/,
+      )();
+    },
+  ],
+  [
     'of programs are wired by the address and the key of the rollout alone',
     () => {
-      for (const name of ['codex', 'claude-code', 'qwen-coder'])
+      for (const name of ['codex', 'claude-code', 'opencode', 'qwen-coder'])
         assert.deepEqual(wired({ agent: name }).env, {
           OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
           OPENAI_API_KEY: 'route-key-1234',
@@ -86,9 +97,9 @@ lines('bindings', [
     },
   ],
   [
-    'of Codex and Qwen Code own the variables of their accounts',
+    'of Codex, OpenCode and Qwen Code own the variables of their accounts',
     () => {
-      for (const cli of [codexCli, qwenCli]) {
+      for (const cli of [codexCli, opencodeCli, qwenCli]) {
         const owned = bindings.find(({ name }) => name === cli.name)?.ownedEnv ?? [];
         assert.deepEqual(owned, cli.ownedVariables.concat(modelVariables).sort());
       }
@@ -161,7 +172,7 @@ lines('bindings', [
     'an unknown agent is refused, with the names that there are, sorted',
     refused(
       { agent: 'aider' },
-      /"aider"; use one of claude-code, codex, custom-chat-completions, custom-installed-chat-completions, oracle, qwen-coder, terminus-2$/,
+      /"aider"; use one of claude-code, codex, custom-chat-completions, custom-installed-chat-completions, opencode, oracle, qwen-coder, terminus-2$/,
     ),
   ],
   [

@@ -22,6 +22,7 @@ function spoiledRoute(route: RouteCapture, vocabulary: Vocabulary): RouteCapture
     },
     unknownFields: route.unknownFields,
     room: (signal) => route.room(signal),
+    written: () => route.written(),
     close: () => route.close(),
     begin: () => spoiledRecord(route.begin(), vocabulary),
   };

@@ -103,15 +103,15 @@ export async function runCli({
         agent: {
           name: agent,
           model_name: 'openai/mock',
-          kwargs: { api_base: `${engine.url}/v1`, ...kwargs },
+          kwargs: { api_base: `${engine.url}/v1`, engine_kind: 'vllm', ...kwargs },
           env: { OPENAI_API_KEY: upstreamKey },
           override_timeout_sec: timeoutSec,
         },
       },
       parts: {
         programs,
-        openRoute: async (upstream) => {
-          const route = await gateway.open(upstream);
+        openRoute: async (upstream, kept) => {
+          const route = await gateway.open(upstream, kept);
           keys.push(route.apiKey);
           return { ...route, baseUrl: await front.before(route.baseUrl) };
         },

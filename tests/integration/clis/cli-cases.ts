@@ -1,11 +1,14 @@
 /** What every command line agent has to show: one case per row, each a trial and what must be true of it. */
 import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
 import { claudeCli } from '../../../src/agents/claude-code/claude-cli.ts';
 import { codexCli } from '../../../src/agents/codex/codex-cli.ts';
+import { opencodeCli } from '../../../src/agents/opencode/opencode-cli.ts';
 import { qwenCli } from '../../../src/agents/qwen-coder/qwen-cli.ts';
 import type { Cli } from '../../../src/agents/installed/cli.ts';
 import { validateTrajectory } from '../../../src/trajectory/validate.ts';
 import type { AtifStep } from '../../../src/wire/atif/atif.ts';
+import type { EngineLogLine } from '../../support/engine-process.ts';
 import {
   fixtureFile,
   readFixture,
@@ -36,6 +39,10 @@ export const cliSubjects: readonly CliSubject[] = [
   {
     ...{ ...fixtureOf(codexCli), path: '/v1/responses', shell: 'exec_command' },
     impatient: { stream_idle_timeout_ms: 15_000 },
+  },
+  {
+    ...{ ...fixtureOf(opencodeCli), path: '/v1/chat/completions', shell: 'bash' },
+    impatient: {},
   },
   {
     ...{ ...fixtureOf(qwenCli), path: '/v1/chat/completions', shell: 'run_shell_command' },
@@ -200,7 +207,7 @@ export async function runCase(
 
 /** Steps of the agent; the task was solved by its own calls, each on record under the id that the gateway gave it. */
 function solved(
-  { result, trajectory, calls }: CliOutcome,
+  { result, trajectory, calls, engineLog }: CliOutcome,
   subject: CliSubject,
 ): readonly AtifStep[] {
   assert.equal(result.exception_info, null, reasonOf(result));
@@ -209,9 +216,17 @@ function solved(
   assert.deepEqual(validateTrajectory(trajectory), []);
   assert.deepEqual([...new Set(calls.map(({ path }) => path.split('?')[0]))], [subject.path]);
   const steps = answers(trajectory.steps);
-  for (const { metrics } of steps) {
-    assert.match(String(metrics?.extra?.['response_id']), /^((resp|msg)_|chatcmpl-)[\w-]+$/);
+  for (const { metrics, extra } of steps) {
     assert.ok((metrics?.prompt_tokens ?? 0) > 0 && (metrics?.completion_tokens ?? 0) > 0);
+    const { prompt_token_ids: prompt, completion_token_ids: sampled, logprobs } = metrics ?? {};
+    const isSampled = (one: EngineLogLine): boolean =>
+      isDeepStrictEqual([one.output_ids, one.logprobs], [sampled, logprobs]);
+    const asked = engineLog.find(isSampled);
+    assert.ok(asked !== undefined, `its token ids: ${JSON.stringify(sampled)}`);
+    // It was shown its own key: the ids of what it reads from then on are taken out.
+    if (extra?.['slipway'] === undefined) assert.deepEqual(prompt, asked.prompt_ids);
+    else assert.equal(prompt, undefined);
+    assert.match(String(metrics?.extra?.['response_id']), /^((resp|msg)_|chatcmpl-)?[\w-]+$/);
   }
   const instruction = trajectory.steps.filter(({ source }) => source === 'user').map(textOf);
   assert.ok(instruction.some((text) => text.includes('script')));

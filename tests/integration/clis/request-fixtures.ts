@@ -11,7 +11,7 @@ const longestText = 120;
 
 const names: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uuid>'],
-  [/\b(call|resp|msg|rs|fc|fco|toolu|ctc)_\w+/g, '$1_<id>'],
+  [/\b(call|resp|msg|rs|fc|fco|toolu|ctc|ses)_\w+/g, '$1_<id>'],
   [/\b[0-9a-f]{24,}\b/g, '<hex>'],
   [/\d{4}-\d\d-\d\d(T[\d:.]+Z)?/g, '<date>'],
   [/Chunk ID: \w+/g, 'Chunk ID: <id>'],

@@ -82,4 +82,11 @@ async function checkCaptured(
     assert.ok(ids.length > 0 && (metrics?.prompt_token_ids ?? []).length > 0);
     assert.equal(metrics?.logprobs?.length, ids.length);
   }
+  const idsIn = (all: readonly AtifStep[]) =>
+    all.map(({ metrics }) => [
+      metrics?.prompt_token_ids,
+      metrics?.completion_token_ids,
+      metrics?.logprobs,
+    ]);
+  assert.deepEqual(idsIn(own), idsIn(kept), 'they are in the trajectory too');
 }

@@ -27,12 +27,15 @@ const chatKwargs = {
   forbiddenHostVariables: {},
 } as const satisfies Partial<Binding>;
 
+/** Where the model is, and what the gateway of a run is told of it: a server has its own. */
+const cliKwargs = ['api_base', 'capture', 'engine_kind'];
+
 /** Agents whose program speaks another dialect than chat completions. */
 const ofTheGateway = {
   wiring: 'env',
   isCustom: false,
   callsFromSandbox: true,
-  ownedKwargs: ['api_base'],
+  ownedKwargs: cliKwargs,
   defaults: {},
   forbiddenHostVariables: {},
   needs: null,
@@ -91,10 +94,20 @@ export const bindings: readonly Binding[] = [
   },
   {
     ...ofTheGateway,
-    ...{ name: 'opencode', protocol: 'OpenAI Responses', pinnedVersion: '1.18.33' },
-    ownedKwargs: ['opencode_config.provider.openai.options.baseURL'],
-    ownedEnv: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'],
-    needs: 'its program, which is not brought into sandboxes yet',
+    ...{ name: 'opencode', protocol: 'OpenAI Chat Completions', pinnedVersion: '1.18.33' },
+    ownedKwargs: [
+      ...cliKwargs,
+      ...['disabled_providers', 'enabled_providers', 'model', 'provider', 'small_model'].map(
+        (name) => `opencode_config.${name}`,
+      ),
+    ],
+    ownedEnv: [
+      ...['OPENAI_API_BASE', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENCODE_API_KEY'],
+      ...['OPENCODE_AUTH_CONTENT', 'OPENCODE_CONFIG', 'OPENCODE_CONFIG_CONTENT'],
+      ...['OPENCODE_CONFIG_DIR', 'OPENCODE_CONSOLE_TOKEN'],
+    ],
+    trains: true,
+    note: null,
   },
   {
     ...ofTheGateway,
