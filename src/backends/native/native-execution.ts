@@ -2,12 +2,12 @@
  * One rollout as one trial: find the task → run the trial → read what it left. The completion is told when the verification of a single step begins,
  * by when the agent is proven stopped; of several steps, and where there is no verification, when the trial has ended.
  */
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { isRolloutError, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
+import { removeFolder } from '../../core/remove-folder.ts';
 import { raceAbort } from '../../trial/deadline-scope.ts';
 import type { Task } from '../../tasks/task.ts';
 import { TrajectoryRedactor } from '../../trajectory/redact.ts';
@@ -104,7 +104,7 @@ export class NativeExecution implements Execution {
     if (this.#aborted.signal.aborted) await this.result.catch(() => undefined);
     try {
       if (this.#stays === 'never' || (this.#stays === 'unless archived' && archived.isComplete))
-        await rm(this.#dir, { recursive: true, force: true });
+        await removeFolder(this.#dir);
       else if (this.#stays === 'unless archived')
         this.#parts.logger.log('warn', 'not everything of a trial was archived: its folder stays', {
           ...{ rollout: this.#request.id, folder: path.basename(this.#dir) },
@@ -206,7 +206,7 @@ export class NativeExecution implements Execution {
     this.#config = config;
     await raceAbort(this.#parts.folder.isFree, signal);
     // Of a server that died before the agent began.
-    await rm(this.#dir, { recursive: true, force: true });
+    await removeFolder(this.#dir);
     signal.throwIfAborted();
     return trials.createTrial(
       {

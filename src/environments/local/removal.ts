@@ -3,13 +3,12 @@
  * the host that serve it, its cgroup, the runtime's record, its mounts, its folder. Everything is looked at again afterwards; the
  * receipt names only what was found absent.
  */
-import { existsSync, opendirSync, readFileSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { LoopTurns } from '../../core/loop-turns.ts';
+import { removeFolder } from '../../core/remove-folder.ts';
 import type { DestroyReceipt } from '../environment.ts';
 import type { SandboxCgroup } from './cgroups/cgroup-tree.ts';
 import { runHostCommand } from './host-command.ts';
@@ -28,7 +27,6 @@ import type { SharedUnmount } from './shared-unmount.ts';
 export const defaultDestroyMs = 30_000;
 
 const pollMs = 2;
-const smallEntries = 200;
 
 export interface RemovalOptions {
   readonly cgroup: SandboxCgroup | null;
@@ -182,36 +180,16 @@ async function openToOwner(folder: SandboxFolder, signal: AbortSignal): Promise<
 }
 
 /**
- * A small tree goes in one turn: step by step each of its files would wait for what else the process does. The program goes down a tree folder by
- * folder: what nests deeper than a path can name is nothing to it, and too much for Node.
+ * The program goes down a tree folder by folder: what nests deeper than a path can name is nothing to it, and too much for Node.
  */
 async function removeTree(dir: string, { turns, signal }: Removal): Promise<void> {
   try {
     await turns.next('end');
-    if (isSmall(dir)) rmSync(dir, { recursive: true, force: true });
-    else await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+    await removeFolder(dir);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENAMETOOLONG') throw error;
     await runHostCommand({ file: 'rm', args: ['-rf', '--', dir] }, signal);
   }
-}
-
-/** Whether a folder has few entries, however deep; also when it is not there. */
-function isSmall(dir: string): boolean {
-  const folders = [dir];
-  let left = smallEntries;
-  for (const folder of folders)
-    try {
-      using open = opendirSync(folder);
-      for (let entry = open.readSync(); entry !== null; entry = open.readSync()) {
-        left -= 1;
-        if (left < 0) return false;
-        if (entry.isDirectory()) folders.push(path.join(folder, entry.name));
-      }
-    } catch {
-      continue; // it is not there, or removing it says what is wrong
-    }
-  return true;
 }
 
 /** A reused pid is another process: the recorded init has the sandbox's own root as its root. */
