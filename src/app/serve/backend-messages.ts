@@ -55,7 +55,11 @@ export type FromBackend =
   | { readonly kind: 'failed'; readonly fault: ErrorFault }
   | { readonly kind: 'answer'; readonly number: number; readonly value: BackendAnswer }
   | { readonly kind: 'refusal'; readonly number: number; readonly fault: ErrorFault }
-  | { readonly kind: 'progress'; readonly key: number; readonly progress: RolloutProgress }
+  | {
+      readonly kind: 'progress';
+      /** By execution, the newest last. */
+      readonly told: readonly (readonly [number, readonly RolloutProgress[]])[];
+    }
   /** `result` null = the agent begins; else the workflow has completed. The backend waits for the answer. */
   | {
       readonly kind: 'hook';

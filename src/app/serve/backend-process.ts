@@ -1,6 +1,6 @@
 /**
  * Entry of the process in which a backend works whose trials start programs. The parts of the application are made here once more; what they share with the
- * server's are files and their locks. Progress goes over once per turn of the loop, the newest of each execution, and always before what follows it.
+ * server's are files and their locks. Progress goes over some times a second, the newest of each stage, and always before what follows it.
  */
 import type {
   Execution,
@@ -30,8 +30,11 @@ const send = process.send.bind(process);
 const executions = new Map<number, Execution>();
 const calls = new Map<number, LinkedAbort>();
 const hooks = new Map<number, PromiseWithResolvers<undefined>>();
-const progresses = new Map<number, RolloutProgress>();
-let isFlushing = false;
+/** Each message costs both sides a call of the system and a turn of their loops. */
+const progressMs = 50;
+/** By execution, the newest last. */
+const progresses = new Map<number, readonly RolloutProgress[]>();
+let flushing: NodeJS.Timeout | null = null;
 let lastHook = 0;
 
 function say(message: FromBackend): void {
@@ -40,11 +43,12 @@ function say(message: FromBackend): void {
 }
 
 function flush(): void {
-  isFlushing = false;
+  if (flushing === null) return;
+  clearTimeout(flushing);
+  flushing = null;
   const told = [...progresses];
   progresses.clear();
-  for (const [key, progress] of told)
-    send({ kind: 'progress', key, progress } satisfies FromBackend);
+  send({ kind: 'progress', told } satisfies FromBackend);
 }
 
 const logger = toldLogger((line) => say({ kind: 'log', ...line }));
@@ -72,10 +76,10 @@ function hooksOf(key: number): ExecutionHooks {
     agentBegins: () => ask(key, null),
     workflowCompleted: (result) => ask(key, result),
     progress: (progress) => {
-      progresses.set(key, progress);
-      if (isFlushing) return;
-      isFlushing = true;
-      setImmediate(flush);
+      const before = progresses.get(key) ?? [];
+      const isSame = before.at(-1)?.stage === progress.stage;
+      progresses.set(key, [...(isSame ? before.slice(0, -1) : before), progress]);
+      flushing ??= setTimeout(flush, progressMs);
     },
   };
 }

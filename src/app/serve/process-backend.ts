@@ -234,7 +234,8 @@ export class ProcessBackend implements ExecutionBackend {
         this.#calls.get(message.number)?.reject(errorOf(message.fault));
         break;
       case 'progress':
-        this.#executions.get(message.key)?.hooks.progress(message.progress);
+        for (const [key, progresses] of message.told)
+          for (const progress of progresses) this.#executions.get(key)?.hooks.progress(progress);
         break;
       case 'hook':
         void this.#hook(message);
