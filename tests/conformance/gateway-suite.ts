@@ -8,6 +8,7 @@ import { openGateway, type ServedGateway } from '../../src/app/serve/gateway/ope
 import { composeApp } from '../../src/app/compose.ts';
 import { readMachine } from '../../src/config/machine.ts';
 import { compileServeConfig } from '../../src/config/serve/read-serve-config.ts';
+import { systemClock, type Clock } from '../../src/core/clock.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import type { GatewayControl } from '../../src/gateway/gateway-control.ts';
 import type { RelayedCall } from '../../src/gateway/model-gateway.ts';
@@ -21,7 +22,7 @@ import { until } from '../support/until.ts';
 const whole = '{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"}}]}';
 
 /** `/held/…` begins an answer and never ends it, `/silent/…` says nothing, all else answers at once. */
-async function startUpstream(): Promise<ChatUpstream> {
+export async function startUpstream(): Promise<ChatUpstream> {
   return await ChatUpstream.start((response, { url }) => {
     if (url.startsWith('/silent')) return;
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -38,12 +39,18 @@ export interface OpenedGateway extends AsyncDisposable {
   readonly lines: readonly string[];
 }
 
-export async function openServedGateway(workers: number): Promise<OpenedGateway> {
+export async function openServedGateway(
+  workers: number,
+  {
+    dataPort = 0,
+    clock = systemClock,
+  }: { readonly dataPort?: number; readonly clock?: Clock } = {},
+): Promise<OpenedGateway> {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'slipway-gateway-'));
   const variables = { HOME: dataDir, SLIPWAY_STATE_DIR: dataDir };
   const document = {
     data_dir: dataDir,
-    listen: { port: 0 },
+    listen: { data_port: dataPort },
     gateway: { workers },
     callbacks: { private_addresses: 'allow' },
   };
@@ -52,13 +59,19 @@ export async function openServedGateway(workers: number): Promise<OpenedGateway>
   const calls: RelayedCall[] = [];
   const lines: string[] = [];
   const gateway = openGateway(config, {
-    ports: await composeApp(variables, dataDir),
+    ports: { ...(await composeApp(variables, dataDir)), clock },
     policy: new UrlPolicy(config.callbacks),
-    logger: { log: (level, message) => void lines.push(`${level} ${message}`) },
+    logger: {
+      log: (level, message, fields) =>
+        void lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    },
     health: () => ({ status: 'ok' }),
     onCall: (ended) => void calls.push(ended),
   });
-  const urls = await gateway.listen();
+  const urls = await gateway.listen().catch(async (error: unknown) => {
+    await rm(dataDir, { recursive: true, force: true });
+    throw error;
+  });
   return {
     ...{ gateway, urls, dataDir, calls, lines },
     async [Symbol.asyncDispose]() {

@@ -56,18 +56,19 @@ export class GatewayWorkers implements GatewayControl, AsyncDisposable {
   readonly #slots: readonly WorkerSlot[];
   /** Until what was captured was asked for, or forgotten. */
   readonly #placements = new Map<string, Placement>();
+  #noting: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
 
   constructor(options: GatewayWorkersOptions) {
     this.#options = options;
-    const { config, clock, logger, health, note } = options;
+    const { config, clock, logger, health } = options;
     this.#slots = Array.from(
       { length: config.gateway.workers },
       (_, index) =>
         new WorkerSlot({
           ...{ config, clock, logger, health, number: index + 1 },
           held: (slot) => this.#heldBy(slot),
-          note: () => note(this.#slots.flatMap(({ pid }) => (pid === null ? [] : [pid]))),
+          note: () => this.#note(),
           onCalls: (ended) => this.#ended(ended),
         }),
     );
@@ -163,6 +164,14 @@ export class GatewayWorkers implements GatewayControl, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** One after the other: they are written to one place. */
+  #note(): Promise<void> {
+    const note = (): Promise<void> =>
+      this.#options.note(this.#slots.flatMap(({ pid }) => (pid === null ? [] : [pid])));
+    this.#noting = this.#noting.then(note, note);
+    return this.#noting;
   }
 
   async #registerOn(slot: WorkerSlot, request: RouteRequest): Promise<ModelRoute> {

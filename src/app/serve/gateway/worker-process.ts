@@ -30,7 +30,7 @@ export interface WorkerProcessParts {
   /** Of the server as a whole. */
   readonly health: () => Readonly<Record<string, unknown>>;
   /** Before it does anything. */
-  readonly note: (pid: number) => Promise<void>;
+  readonly note: () => Promise<void>;
 }
 
 export interface AskOptions {
@@ -54,7 +54,7 @@ export class WorkerProcess {
   #crash: string | null = null;
   #hasExited = false;
 
-  constructor(task: WorkerTask, parts: WorkerProcessParts) {
+  constructor(parts: WorkerProcessParts) {
     this.#parts = parts;
     this.#child = fork(fileURLToPath(entry), [], {
       ...{ serialization: 'advanced', execArgv: [] },
@@ -76,6 +76,10 @@ export class WorkerProcess {
       if (child.connected) child.once('disconnect', () => this.#exit(how));
       else this.#exit(how);
     });
+  }
+
+  /** What it is to do; called once. */
+  begin(task: WorkerTask): void {
     void this.#make(task);
   }
 
@@ -135,7 +139,7 @@ export class WorkerProcess {
 
   async #make(task: WorkerTask): Promise<void> {
     try {
-      if (this.#child.pid !== undefined) await this.#parts.note(this.#child.pid);
+      await this.#parts.note();
       this.#send({ kind: 'make', task });
     } catch (error) {
       this.#made.reject(error);

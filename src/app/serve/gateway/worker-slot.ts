@@ -138,9 +138,9 @@ export class WorkerSlot {
 
   #begin(): WorkerProcess {
     const { config, clock, logger, number, held, onCalls, health, note } = this.#parts;
-    const task = { config, worker: number, port: this.#port, held: held(this) };
-    const process = new WorkerProcess(task, { clock, logger, onCalls, health, note });
+    const process = new WorkerProcess({ clock, logger, onCalls, health, note });
     this.#process = process;
+    process.begin({ config, worker: number, port: this.#port, held: held(this) });
     process.url.then(
       (url) => {
         this.#port = Number(new URL(url).port);
