@@ -7,7 +7,8 @@ import type { FolderTask } from './rollout-folder.ts';
 /** The same file where sources are compiled and where they are not. */
 const entry = new URL(`./archive-worker${path.extname(import.meta.filename)}`, import.meta.url);
 
-/** Of them one is enough for a fast disk; more are started when all are at work. */
+/** One is enough for a fast disk; another is started when so many folders wait for each. */
+const longestLine = 4;
 const mostThreads = 4;
 
 /** The threads that write the archive: a slow disk, and a long file, hold up nobody else. */
@@ -21,7 +22,8 @@ export class ArchiveThreads {
     if (this.#closing !== null) throw gone('it is closed');
     this.#threads.sort((a, b) => a.load - b.load);
     const [first = new ArchiveThread()] = this.#threads;
-    if (first.load === 0 || this.#threads.length >= mostThreads) return await first.save(task);
+    if (first.load < longestLine || this.#threads.length >= mostThreads)
+      return await first.save(task);
     const another = new ArchiveThread();
     this.#threads.push(another);
     return await another.save(task);

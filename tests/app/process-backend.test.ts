@@ -79,20 +79,25 @@ function request(id: string, does: object, label: string | null = null): Executi
 class Hooks implements ExecutionHooks {
   readonly told: string[] = [];
   readonly progresses: RolloutProgress[] = [];
+  /** Everything, stages by name. */
+  readonly order: string[] = [];
   readonly completed: ExecutionResult[] = [];
   refusal: Error | null = null;
 
   agentBegins(): Promise<void> {
     this.told.push('begins');
+    this.order.push('begins');
     return this.refusal === null ? Promise.resolve() : Promise.reject(this.refusal);
   }
 
   progress(progress: RolloutProgress): void {
     this.progresses.push(progress);
+    this.order.push(progress.stage);
   }
 
   workflowCompleted(result: ExecutionResult): Promise<void> {
     this.told.push('completed');
+    this.order.push('completed');
     this.completed.push(result);
     return Promise.resolve();
   }
@@ -120,6 +125,7 @@ describe('a backend in a process of its own', { timeout: 120_000 }, () => {
     const { status, sample } = await execution.result;
     assert.deepEqual([status, sample?.reward], ['success', 0.5]);
     assert.deepEqual(hooks.told, ['begins', 'completed']);
+    assert.deepEqual(hooks.order, ['begins', 'running agent', 'completed', 'grading']);
     assert.equal(hooks.completed[0]?.status, 'success');
     assert.ok(hooks.progresses.every(({ lastProgressAt }) => lastProgressAt instanceof Date));
     await execution.release({ isComplete: true });
@@ -189,7 +195,9 @@ describe('a backend in a process of its own', { timeout: 120_000 }, () => {
     try {
       child.stderr?.destroy();
       const heard: FromBackend[] = [];
-      child.on('message', (message) => heard.push(message as FromBackend));
+      child.on('message', (message: FromBackend) =>
+        heard.push(...(message.kind === 'several' ? message.messages : [message])),
+      );
       const say = (message: ToBackend): void => void child.send(message);
       say({ kind: 'make', task: taskIn(root) });
       await until('it is made', () => heard.some(({ kind }) => kind === 'made'));

@@ -51,15 +51,13 @@ export interface BackendFacts {
 }
 
 export type FromBackend =
+  /** In this order; none of them is several itself. */
+  | { readonly kind: 'several'; readonly messages: readonly FromBackend[] }
   | { readonly kind: 'made'; readonly facts: BackendFacts }
   | { readonly kind: 'failed'; readonly fault: ErrorFault }
   | { readonly kind: 'answer'; readonly number: number; readonly value: BackendAnswer }
   | { readonly kind: 'refusal'; readonly number: number; readonly fault: ErrorFault }
-  | {
-      readonly kind: 'progress';
-      /** By execution, the newest last. */
-      readonly told: readonly (readonly [number, readonly RolloutProgress[]])[];
-    }
+  | { readonly kind: 'progress'; readonly key: number; readonly progress: RolloutProgress }
   /** `result` null = the agent begins; else the workflow has completed. The backend waits for the answer. */
   | {
       readonly kind: 'hook';

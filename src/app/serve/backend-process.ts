@@ -1,6 +1,6 @@
 /**
  * Entry of the process in which a backend works whose trials start programs. The parts of the application are made here once more; what they share with the
- * server's are files and their locks. Progress goes over some times a second, the newest of each stage, and always before what follows it.
+ * server's are files and their locks. What nobody waits for, progress and ordinary lines of the log, goes over some times a second, and always before what follows it.
  */
 import type {
   Execution,
@@ -12,7 +12,6 @@ import type {
 import { errorOf, faultOf } from '../../core/error-fault.ts';
 import { messageOf } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
-import type { RolloutProgress } from '../../wire/rollout/progress.ts';
 import { composeApp } from '../compose.ts';
 import { makeBackendHere } from './open-backend.ts';
 import type {
@@ -31,27 +30,53 @@ const executions = new Map<number, Execution>();
 const calls = new Map<number, LinkedAbort>();
 const hooks = new Map<number, PromiseWithResolvers<undefined>>();
 /** Each message costs both sides a call of the system and a turn of their loops. */
-const progressMs = 50;
-/** By execution, the newest last. */
-const progresses = new Map<number, readonly RolloutProgress[]>();
-let flushing: NodeJS.Timeout | null = null;
+const heldMs = 50;
+let held: FromBackend[] = [];
+let holding: NodeJS.Timeout | null = null;
 let lastHook = 0;
 
+/** Throws when the message cannot be said. */
 function say(message: FromBackend): void {
-  flush();
-  send(message);
+  const before = takeHeld();
+  if (before.length === 0) send(message);
+  else
+    try {
+      send({ kind: 'several', messages: [...before, message] } satisfies FromBackend);
+    } catch (error) {
+      send({ kind: 'several', messages: before } satisfies FromBackend);
+      throw error;
+    }
+}
+
+/** Of plain values only: whether it can be said shows when nobody can be told any more. */
+function sayLater(message: FromBackend): void {
+  held.push(message);
+  holding ??= setTimeout(flush, heldMs);
 }
 
 function flush(): void {
-  if (flushing === null) return;
-  clearTimeout(flushing);
-  flushing = null;
-  const told = [...progresses];
-  progresses.clear();
-  send({ kind: 'progress', told } satisfies FromBackend);
+  const messages = takeHeld();
+  if (messages.length > 0) send({ kind: 'several', messages } satisfies FromBackend);
 }
 
-const logger = toldLogger((line) => say({ kind: 'log', ...line }));
+function takeHeld(): readonly FromBackend[] {
+  if (holding !== null) clearTimeout(holding);
+  holding = null;
+  const messages = held;
+  held = [];
+  return messages;
+}
+
+const logger = toldLogger((line) => {
+  const message = { kind: 'log', ...line } as const;
+  const isPlain = Object.values(line.fields).every(isPrimitive);
+  if (isPlain && (line.level === 'info' || line.level === 'debug')) sayLater(message);
+  else say(message);
+});
+
+function isPrimitive(value: unknown): boolean {
+  return value === null || ['string', 'number', 'boolean', 'undefined'].includes(typeof value);
+}
 
 function factsOf(backend: ExecutionBackend): BackendFacts {
   const { kind, capturesFinalResult } = backend;
@@ -76,10 +101,13 @@ function hooksOf(key: number): ExecutionHooks {
     agentBegins: () => ask(key, null),
     workflowCompleted: (result) => ask(key, result),
     progress: (progress) => {
-      const before = progresses.get(key) ?? [];
-      const isSame = before.at(-1)?.stage === progress.stage;
-      progresses.set(key, [...(isSame ? before.slice(0, -1) : before), progress]);
-      flushing ??= setTimeout(flush, progressMs);
+      const message = { kind: 'progress', key, progress } as const;
+      const at = held.findLastIndex((one) => one.kind === 'progress' && one.key === key);
+      const before = held[at];
+      // Of a stage the newest says all.
+      if (before?.kind === 'progress' && before.progress.stage === progress.stage)
+        held[at] = message;
+      else sayLater(message);
     },
   };
 }
@@ -189,6 +217,7 @@ process.on('uncaughtException', (error: unknown) => {
     `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
   );
   const crashed: FromBackend = { kind: 'crashed', why: messageOf(error) };
+  flush();
   send(crashed, () => process.exit(1));
 });
 process.once('message', (message: ToBackend) => {

@@ -220,6 +220,9 @@ export class ProcessBackend implements ExecutionBackend {
 
   #hear(message: FromBackend): void {
     switch (message.kind) {
+      case 'several':
+        for (const one of message.messages) this.#hear(one);
+        break;
       case 'made':
         this.#facts = message.facts;
         this.#made.resolve(undefined);
@@ -234,8 +237,7 @@ export class ProcessBackend implements ExecutionBackend {
         this.#calls.get(message.number)?.reject(errorOf(message.fault));
         break;
       case 'progress':
-        for (const [key, progresses] of message.told)
-          for (const progress of progresses) this.#executions.get(key)?.hooks.progress(progress);
+        this.#executions.get(message.key)?.hooks.progress(message.progress);
         break;
       case 'hook':
         void this.#hook(message);
