@@ -52,16 +52,25 @@ export interface ReferenceSolution {
   env(): Readonly<Record<string, string>>;
 }
 
-/** A program that sandboxes see in a folder of this machine: packages of npm, installed once for each version. */
+/** A program that sandboxes see in a folder of this machine: packages of npm or of PyPI, installed once for each version. */
 export interface AgentProgram {
   /** Of the folder, here and in the sandbox. */
   readonly name: string;
-  /** With exact versions: `@scope/name@1.2.3`. */
+  /** With exact versions: `@scope/name@1.2.3` of npm, `name==1.2.3` of PyPI. */
   readonly packages: readonly string[];
+  /** The packages are of PyPI, and the folder brings a Python for them; absent = they are of npm. */
+  readonly python?: PythonNeeds;
+}
+
+export interface PythonNeeds {
+  /** Versions of Python that they run on, as `3.12`; those named first are preferred. */
+  readonly versions: readonly string[];
+  /** All packages that are installed, with exact versions; null = what pip chooses for `packages`. */
+  readonly lock: readonly string[] | null;
 }
 
 export interface AgentPrograms {
-  /** The folder, in which `node_modules` is; installs what is not there yet. Throws AGENT_SETUP_FAILED with the last words of the installer. */
+  /** The folder, in which `node_modules` or `bin/python3` is; installs what is not there yet. Throws AGENT_SETUP_FAILED with the last words of the installer. */
   folderOf(program: AgentProgram, signal: AbortSignal): Promise<string>;
 }
 

@@ -1,5 +1,5 @@
 import { runProcess } from '../tasks/references/child-process.ts';
-import type { ProgramRunner } from '../agents/installed/program-folder.ts';
+import type { ProgramRunner } from '../agents/installed/program-runner.ts';
 
 /** Installing hundreds of megabytes over a slow line; whoever waits has a limit of its own. */
 const longestMs = 30 * 60_000;

@@ -64,9 +64,11 @@ export interface Cli {
   programs(version: string): readonly AgentProgram[];
   /** Path in the folder of the first program; null = not for this processor. */
   readonly programPath: string | null;
-  /** Of what executes it, in the folder of the second program; absent = it executes itself. */
+  /** Of what executes it, in the folder of the last program; absent = it executes itself. */
   readonly interpreterPath?: string;
-  /** Of the version that the program prints when it is asked with `--version`; its first group. */
+  /** A line of a shell that prints the version; absent = the program with `--version`. */
+  readonly versionCommand?: string;
+  /** Of the version that is printed; its first group. */
   readonly versionPattern: RegExp;
   /** Keys of `agent.kwargs` beside those of all. */
   readonly options: z.ZodRawShape;

@@ -89,8 +89,9 @@ export class InstalledAgent implements Agent {
   }
 
   async setup(environment: AgentEnvironment, signal: AbortSignal): Promise<void> {
+    const { versionCommand = `${this.#program} --version` } = this.#cli;
     const { exitCode, stdout, stderr } = await environment.exec(
-      { command: `${this.#program} --version`, timeoutMs: probeMs },
+      { command: versionCommand, timeoutMs: probeMs },
       signal,
     );
     const version = this.#cli.versionPattern.exec(stdout)?.[1] ?? null;
@@ -154,10 +155,10 @@ export class InstalledAgent implements Agent {
 
   get #program(): string {
     const { programPath, interpreterPath } = this.#cli;
-    const [program, interpreter] = this.#cli.programs(this.#compiled.version);
-    const path = `${programAt(program?.name ?? '')}/${programPath ?? ''}`;
+    const programs = this.#cli.programs(this.#compiled.version);
+    const path = `${programAt(programs[0]?.name ?? '')}/${programPath ?? ''}`;
     if (interpreterPath === undefined) return path;
-    return `${programAt(interpreter?.name ?? '')}/${interpreterPath} ${path}`;
+    return `${programAt(programs.at(-1)?.name ?? '')}/${interpreterPath} ${path}`;
   }
 
   #task({ environment, instruction }: AgentRun): CliTask {

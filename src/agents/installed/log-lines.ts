@@ -1,6 +1,6 @@
 /** Reading logs that programs in a sandbox wrote: lines of JSON, any of which may be broken, cut off, or of a shape that nobody knows. */
 import { createReadStream } from 'node:fs';
-import { lstat } from 'node:fs/promises';
+import { lstat, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -29,6 +29,13 @@ export function jsonObjectsIn(text: string): readonly JsonObject[] {
     .split('\n')
     .map(objectIn)
     .filter((value) => value !== null);
+}
+
+/** The object that a file is; null for what is none, or no regular file. */
+export async function jsonFile(file: string): Promise<JsonObject | null> {
+  const stats = await lstat(file).catch(() => null);
+  if (stats?.isFile() !== true || stats.size > longestLogBytes) return null;
+  return objectIn(await readFile(file, 'utf8'));
 }
 
 export function objectIn(text: string): JsonObject | null {

@@ -1,44 +1,26 @@
 /**
- * Programs of agents on this machine: installed by npm into folders that are known by what was asked for, appear complete and are never changed, so that
- * sandboxes may see them while they live. Nothing of a package is executed: no install scripts run.
+ * Programs of agents on this machine: installed by npm or pip into folders that are known by what was asked for, appear complete and are never changed, so
+ * that sandboxes may see them while they live. Nothing of a package is executed: no install scripts run.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { messageOf, RolloutError } from '../../core/errors.ts';
 import type { LockPort } from '../../core/lock.ts';
 import { openToAll } from '../../core/open-to-all.ts';
 import { SingleFlight } from '../../core/single-flight.ts';
 import type { AgentProgram, AgentPrograms } from '../agent.ts';
+import { installFromNpm } from './npm-packages.ts';
+import type { InstallerParts } from './program-runner.ts';
+import { installFromPypi } from './python/pypi-packages.ts';
 
-/** Runs a program of this machine to its end; rejects with the reason of the signal, or when it cannot be started. */
-export type ProgramRunner = (
-  argv: readonly [string, ...string[]],
-  options: {
-    readonly cwd: string;
-    readonly variables: Readonly<Record<string, string | undefined>>;
-    readonly signal: AbortSignal;
-  },
-) => Promise<{
-  readonly exitCode: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}>;
-
-export interface ProgramFolderParts {
+export interface ProgramFolderParts extends InstallerParts {
   /** Absolute; made when it is needed. */
   readonly dir: string;
   readonly locks: LockPort;
-  readonly run: ProgramRunner;
-  /** Of this process: npm finds its settings by them. */
-  readonly variables: Readonly<Record<string, string | undefined>>;
-  /** For connections to the registry; null = what the system trusts. */
-  readonly extraCaBundle: string | null;
 }
 
 /** Others may be installing for as long. */
 const waitMs = 10 * 60_000;
-const lastLines = 5;
 const unfinished = '.partial-';
 
 export class ProgramFolder implements AgentPrograms {
@@ -75,7 +57,7 @@ export class ProgramFolder implements AgentPrograms {
     const target = `${dir}${unfinished}${randomUUID()}`;
     try {
       await mkdir(target);
-      await this.#npm(program, target, signal);
+      await this.#fill(program, target, signal);
       await openToAll(target);
       await rename(target, dir);
     } finally {
@@ -83,49 +65,20 @@ export class ProgramFolder implements AgentPrograms {
     }
   }
 
-  async #npm(program: AgentProgram, cwd: string, signal: AbortSignal): Promise<void> {
-    const { variables, extraCaBundle } = this.#parts;
-    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--loglevel=error'];
-    const argv = ['npm', 'install', ...flags, '--prefix', cwd, ...program.packages] as const;
-    const ended = await this.#parts
-      .run(argv, {
-        cwd,
-        variables: {
-          ...variables,
-          ...(extraCaBundle !== null && { npm_config_cafile: extraCaBundle }),
-        },
-        signal,
-      })
-      .catch((error: unknown) => {
-        signal.throwIfAborted();
-        throw refused(program, `npm cannot be started: ${messageOf(error)}`);
-      });
-    if (ended.exitCode === 0) return;
-    const lines = ended.stderr.split('\n').filter((line) => line.trim() !== '');
-    throw refused(
-      program,
-      `npm ended with ${String(ended.exitCode)}`,
-      lines.slice(-lastLines).join('\n'),
-    );
+  async #fill(program: AgentProgram, dir: string, signal: AbortSignal): Promise<void> {
+    const { python } = program;
+    if (python === undefined) await installFromNpm(program, this.#parts, { dir, signal });
+    else await installFromPypi({ ...program, python }, this.#parts, { dir, signal });
   }
 }
 
 /** By content: another version, or another processor, is another folder. */
-function folderName({ name, packages }: AgentProgram): string {
-  const asked = JSON.stringify([packages, process.platform, process.arch]);
+function folderName({ name, packages, python }: AgentProgram): string {
+  const lock = python === undefined ? [] : [python.lock];
+  const asked = JSON.stringify([packages, process.platform, process.arch, ...lock]);
   return `${name}-${createHash('sha256').update(asked).digest('hex').slice(0, 16)}`;
 }
 
 async function isThere(dir: string): Promise<boolean> {
   return (await stat(dir).catch(() => null)) !== null;
-}
-
-function refused(program: AgentProgram, why: string, detail = ''): RolloutError {
-  const message = `the program of the agent (${program.packages.join(', ')}) cannot be installed: ${why}`;
-  return new RolloutError('AGENT_SETUP_FAILED', message, {
-    phase: 'agent-setup',
-    remedy:
-      'Have npm in PATH and its registry within reach for the first run; later runs need neither.',
-    ...(detail !== '' && { detail }),
-  });
 }

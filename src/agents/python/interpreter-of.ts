@@ -1,10 +1,10 @@
 /** Where the Python of an agent is, from the variables of this process. */
 import path from 'node:path';
 import type { PythonInterpreter } from '../../runner/interpreter.ts';
+import { pythonVariable } from '../shared/python-variable.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-export const pythonVariable = 'SLIPWAY_PYTHON';
 export const pythonPathVariable = 'SLIPWAY_PYTHONPATH';
 
 export function interpreterOf(variables: Variables): PythonInterpreter {

@@ -3,7 +3,8 @@ import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/pro
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { ProgramFolder, type ProgramRunner } from '../../../src/agents/installed/program-folder.ts';
+import { ProgramFolder } from '../../../src/agents/installed/program-folder.ts';
+import type { ProgramRunner } from '../../../src/agents/installed/program-runner.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { never } from '../../../src/core/linked-abort.ts';
 import { FileLocks } from '../../../src/store/file/file-lock.ts';
