@@ -1,5 +1,6 @@
 /** Captured calls as files, `DIR/FOLDER/model-calls.steps.ndjson`, one folder per rollout, named by a hash of its id. */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { lstat, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../core/clock.ts';
@@ -60,12 +61,15 @@ export class FileCapture implements CallCapture {
 
   async fileOf(rolloutId: string): Promise<string | null> {
     const file = spillFileOf(path.join(this.#folder(rolloutId), documentName));
+    if (!existsSync(file)) return null;
     const entry = await lstat(file).catch(() => null);
     return entry?.isFile() === true ? file : null;
   }
 
   async forget(rolloutId: string): Promise<void> {
-    await rm(this.#folder(rolloutId), { recursive: true, force: true });
+    const dir = this.#folder(rolloutId);
+    // Most often there is none: looking costs less than removing nothing.
+    if (existsSync(dir)) await rm(dir, { recursive: true, force: true });
   }
 
   #folder(rolloutId: string): string {
