@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TokenForest } from '../../src/sessions/token-forest.ts';
+import { controls, findsIt } from './broken-branches.ts';
 import { judgeRollout } from './judge-branches.ts';
 import { actions, rewoundRollout, syntheticRollout, type Action } from './synthetic-rollouts.ts';
 
@@ -31,3 +32,8 @@ test('fifty turns that only go on are one sample', () => {
     ],
   );
 });
+
+for (const control of controls)
+  test(`the judge finds ${control.title}`, () => {
+    assert.ok([1, 2, 3].some((seed) => findsIt(control, seed)));
+  });

@@ -1,5 +1,6 @@
 /** Compares a forest and its samples with what is known of a synthetic rollout, number for number. */
 import assert from 'node:assert/strict';
+import type { ForestCall } from '../../src/sessions/forest-call.ts';
 import { assembleSamples, lossMaskOf, type Sample } from '../../src/sessions/samples/assemble.ts';
 import type { TokenBudget } from '../../src/sessions/token-budget.ts';
 import { TokenForest } from '../../src/sessions/token-forest.ts';
@@ -12,9 +13,15 @@ export interface Judged {
   readonly trainedTokens: number;
 }
 
-export function judgeRollout(rollout: SyntheticRollout, budget: TokenBudget | null = null): Judged {
-  const forest = new TokenForest({ budget });
-  for (const { given } of rollout.calls) forest.add(given);
+export interface JudgingOptions {
+  readonly budget?: TokenBudget | null;
+  /** What the forest gets in the place of the calls as they were. */
+  readonly told?: readonly ForestCall[];
+}
+
+export function judgeRollout(rollout: SyntheticRollout, options: JudgingOptions = {}): Judged {
+  const forest = new TokenForest({ budget: options.budget ?? null });
+  for (const given of options.told ?? rollout.calls.map((call) => call.given)) forest.add(given);
   const told = `rollout ${rollout.seed}`;
   for (const [at, { given, label, parent }] of rollout.calls.entries()) {
     const node = forest.nodes[at];
