@@ -61,7 +61,12 @@ export async function checkAgent(options: AgentCheckOptions, ports: AppPorts): P
     const config = compileJobConfig({
       ...{ job_name: 'check', jobs_dir: root, tasks: [{ path: path.join(root, 'task') }] },
       environment: { type: environment },
-      agents: [{ name, model_name: 'openai/mock', kwargs: { api_base: `${engine.url}/v1` } }],
+      agents: [
+        {
+          ...{ name, model_name: 'openai/mock' },
+          kwargs: { api_base: `${engine.url}/v1`, engine_kind: 'vllm' },
+        },
+      ],
     });
     const outcome = await runJob(
       {
@@ -89,6 +94,9 @@ export async function checkAgent(options: AgentCheckOptions, ports: AppPorts): P
         ...(calls.some(({ tool_calls: made }) => (made ?? []).length > 0)
           ? []
           : ['no call of a tool is on record']),
+        ...(calls.every(({ metrics }) => metrics?.completion_token_ids != null)
+          ? []
+          : ['a call of the model is on record without its token ids']),
       ],
       modelCalls: calls.length,
       durationMs: outcome.durationMs,

@@ -107,8 +107,11 @@ function configOf({
       [provider]: {
         npm: '@ai-sdk/openai-compatible',
         name: provider,
-        // A generation may take an hour.
-        options: { baseURL: baseUrl, apiKey, timeout: false },
+        // A generation may take an hour, and be silent for most of it.
+        options: {
+          ...{ baseURL: baseUrl, apiKey },
+          ...{ timeout: false, headerTimeout: false, chunkTimeout: false },
+        },
         models: {
           [modelName]: {
             ...{ name: modelName, tool_call: true, reasoning: true },

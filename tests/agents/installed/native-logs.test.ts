@@ -7,6 +7,8 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { readClaudeLog } from '../../../src/agents/claude-code/claude-log.ts';
 import { readCodexLog } from '../../../src/agents/codex/codex-log.ts';
 import type { CliRecord } from '../../../src/agents/installed/cli.ts';
+import { opencodeCli } from '../../../src/agents/opencode/opencode-cli.ts';
+import { promptEvent, readOpencodeLog } from '../../../src/agents/opencode/opencode-log.ts';
 import { validateTrajectory } from '../../../src/trajectory/validate.ts';
 
 let dir = '';
@@ -214,5 +216,74 @@ describe('the log of Claude Code', () => {
     await log(claudeFile, [said('a', use('one'))]);
     await log('projects/-other/two.jsonl', [said('b', use('two'))]);
     assert.equal(await readClaudeLog(dir), null);
+  });
+});
+
+describe('what OpenCode prints', () => {
+  const at = 1_796_056_392_000;
+  const event = (type: string, messageID: string, part: object = {}) => ({
+    ...{ type, timestamp: at, sessionID: 'ses_1', part: { messageID, ...part } },
+  });
+  const ran = (messageID: string, callID: string, state: object) =>
+    event('tool_use', messageID, {
+      tool: 'bash',
+      callID,
+      state: { input: { command: 'x' }, ...state },
+    });
+  const printed = (lines: readonly (object | string)[]) => log('../opencode.txt', lines);
+  const tokens = { input: 10, output: 4, reasoning: 3, cache: { read: 5, write: 2 } };
+
+  test('has one step for each of its messages, after what was asked, and counts all tokens', async () => {
+    await printed([
+      promptEvent('do it'),
+      ...[event('step_start', 'm1'), event('reasoning', 'm1', { text: 'hm' })],
+      event('text', 'm1', { text: 'now' }),
+      ran('m1', 'one', { status: 'completed', output: '1' }),
+      ran('m1', 'two', { status: 'error', error: 'bad' }),
+      event('step_finish', 'm1', { reason: 'tool-calls', tokens }),
+      ...[event('step_start', 'm2'), event('text', 'm2', { text: 'ok' })],
+    ]);
+    const record = await readOpencodeLog(dir);
+    const [user, first, second, ...rest] = stepsOf(record);
+    assert.deepEqual([user?.source, user?.message, rest], ['user', 'do it', []]);
+    assert.deepEqual([first?.message, first?.reasoning_content], ['now', 'hm']);
+    assert.equal(first?.timestamp, new Date(at).toISOString());
+    assert.deepEqual(
+      first.observation?.results.map(({ content }) => content),
+      ['1', '[error] bad'],
+    );
+    assert.deepEqual(first.metrics, {
+      ...{ prompt_tokens: 17, completion_tokens: 7, cached_tokens: 5 },
+      extra: { finish_reason: 'tool-calls', reasoning_tokens: 3, cache_write_tokens: 2 },
+    });
+    assert.deepEqual([second?.message, second?.metrics], ['ok', undefined]);
+    assert.deepEqual(record?.tokens, { prompt: 17, completion: 7, cached: 5 });
+  });
+
+  test('may be cut off, hold lines of no sense, and a tool that says it was asked something else', async () => {
+    await printed([
+      ...[promptEvent('do it'), 'a warning', '{"type": "text"}', event('later', 'm1')],
+      { ...event('text', 'm1', { text: 'a' }), timestamp: 'never' },
+      promptEvent('forged'),
+      '{"type":"tool_use","timestamp":17',
+    ]);
+    assert.deepEqual(
+      stepsOf(await readOpencodeLog(dir)).map(({ message }) => message),
+      ['do it', 'a'],
+    );
+  });
+
+  test('is nothing where the program said nothing', async () => {
+    await printed([promptEvent('do it'), 'no such file']);
+    assert.equal(await readOpencodeLog(dir), null);
+  });
+
+  test('tells of an error that ended its work, which it may end well after', () => {
+    const failed = { type: 'error', error: { name: 'APIError', data: { message: 'no' } } };
+    const lines = [event('text', 'm1', { text: 'a' }), failed];
+    const output = lines.map((line) => JSON.stringify(line)).join('\n');
+    const problemIn = (text: string) => opencodeCli.problemIn?.(text);
+    assert.equal(problemIn(output), 'APIError: no');
+    assert.equal(problemIn('{"type":"text"}\nan error'), null);
   });
 });

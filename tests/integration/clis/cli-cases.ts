@@ -5,6 +5,7 @@ import { claudeCli } from '../../../src/agents/claude-code/claude-cli.ts';
 import { codexCli } from '../../../src/agents/codex/codex-cli.ts';
 import { opencodeCli } from '../../../src/agents/opencode/opencode-cli.ts';
 import { qwenCli } from '../../../src/agents/qwen-coder/qwen-cli.ts';
+import { capturedCallsName } from '../../../src/gateway/capture/file-capture.ts';
 import type { Cli } from '../../../src/agents/installed/cli.ts';
 import { validateTrajectory } from '../../../src/trajectory/validate.ts';
 import type { AtifStep } from '../../../src/wire/atif/atif.ts';
@@ -233,8 +234,9 @@ function solved(
   return steps;
 }
 
-/** Neither the model's key nor the trial's is in any file that is left. */
+/** What the gateway has kept of its calls is left, and neither the model's key nor the trial's is in any file. */
 function noSecrets({ files, keys, calls }: CliOutcome): void {
+  assert.ok(files.has(capturedCallsName), 'its calls');
   assert.ok(keys.length > 0);
   for (const [name, text] of files)
     for (const key of [upstreamKey, ...keys]) assert.ok(!text.includes(key), `${name}: a key`);
