@@ -4,7 +4,7 @@
  * Both listeners are bound before the first rollout is taken up, so that an address that is in use changes nothing; until then requests are answered
  * with 503. At the end rollouts are refused, running ones may finish for a while, what is left is ended, and every part is closed after those that use it.
  */
-import { ArchiveThreads } from '../archive/archive-threads.ts';
+import { ArchiveThread } from '../archive/archive-thread.ts';
 import { FileRolloutArchive } from '../archive/file-archive.ts';
 import { startsPrograms } from '../backends/registry.ts';
 import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
@@ -139,11 +139,11 @@ export async function startServer(
     await Promise.all(background);
   });
 
-  const archiveThreads = new ArchiveThreads();
-  scope.defer(() => archiveThreads.close());
+  const archiveThread = new ArchiveThread();
+  scope.defer(() => archiveThread.close());
   const archive = new FileRolloutArchive({
     ...{ dir: archiveDirOf(dataDir), logger: log, secrets },
-    saveFolder: (task) => archiveThreads.save(task),
+    saveFolder: (task) => archiveThread.save(task),
   });
   const gateway = openGateway(config, {
     ...{ ports, logger: log, policy },

@@ -1,11 +1,13 @@
-/** A thread that writes the folders of finished rollouts, one after the other. */
+/** The thread that writes the folders of finished rollouts: while one waits for the disk, the next is written. */
 import { parentPort } from 'node:worker_threads';
-import type { KeepProblem } from './keep-tree.ts';
-import { saveFolder, type FolderTask } from './rollout-folder.ts';
+import type { FromArchive, ToArchive } from './archive-thread.ts';
+import { saveFolder } from './rollout-folder.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the body of a worker');
 
-port.on('message', (task: FolderTask) =>
-  port.postMessage(saveFolder(task) satisfies readonly KeepProblem[]),
-);
+port.on('message', ({ number, task }: ToArchive) => {
+  void saveFolder(task).then((problems) =>
+    port.postMessage({ number, problems } satisfies FromArchive),
+  );
+});

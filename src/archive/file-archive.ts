@@ -26,7 +26,7 @@ export interface FileArchiveOptions {
   readonly logger: Logger;
   /** Replaced in everything that is kept, beside those of each rollout. */
   readonly secrets?: readonly string[];
-  /** Does {@link saveFolder} elsewhere. Default: here and now. */
+  /** Does {@link saveFolder} in another thread. Default: here. */
   readonly saveFolder?: (task: FolderTask) => Promise<readonly KeepProblem[]>;
 }
 
@@ -42,7 +42,7 @@ export class FileRolloutArchive implements RolloutArchive {
   /** Leftovers of a server that died are removed once. */
   #swept: Promise<void> | null = null;
 
-  constructor({ dir, logger, secrets = [], saveFolder: save = saveHere }: FileArchiveOptions) {
+  constructor({ dir, logger, secrets = [], saveFolder: save = saveFolder }: FileArchiveOptions) {
     this.#dir = dir;
     this.#logger = logger;
     this.#secrets = secrets;
@@ -187,10 +187,6 @@ export class FileRolloutArchive implements RolloutArchive {
       if (this.#writers.get(name) === mine) this.#writers.delete(name);
     }
   }
-}
-
-function saveHere(task: FolderTask): Promise<readonly KeepProblem[]> {
-  return Promise.resolve(saveFolder(task));
 }
 
 async function wholeText(pieces: AsyncIterable<string>): Promise<string> {

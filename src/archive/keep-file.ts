@@ -3,7 +3,6 @@ import {
   constants,
   fchmodSync,
   fstatSync,
-  fsyncSync,
   linkSync,
   lstatSync,
   openSync,
@@ -28,12 +27,16 @@ export interface FileToKeep {
 /**
  * Keeps a regular file of any size and kind, contents only, without the secrets; every other byte stays as it is. A link, a device, a pipe is refused.
  * One that may be taken and holds no secret gets a second name in place of a copy: nothing is written, and its first name may go. `spellings`: the longest
- * first, none of them empty. It is on disk when this returns, but for its name; where it throws, nothing of it is there.
+ * first, none of them empty. Answers a descriptor of what is kept, which is not synced and the caller's to close; where it throws, nothing of it is there.
  */
-export function keepFile({ from, to, mayBeTaken }: FileToKeep, spellings: readonly string[]): void {
+export function keepFile(
+  { from, to, mayBeTaken }: FileToKeep,
+  spellings: readonly string[],
+): number {
   // Without NONBLOCK the opening of a pipe would wait for its other end.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const source = openSync(from, flags);
+  let kept: number | null = null;
   try {
     const entry = fstatSync(source);
     if (!entry.isFile()) throw new Error('it is no regular file');
@@ -47,23 +50,25 @@ export function keepFile({ from, to, mayBeTaken }: FileToKeep, spellings: readon
       isOurs &&
       !holdsAny({ source, chunkBytes }, wanted) &&
       take({ from, to, source }, entry);
-    if (!isTaken) writeNew(to, (target) => copy({ source, target, chunkBytes }, wanted));
+    kept = isTaken
+      ? source
+      : writeNew(to, (target) => copy({ source, target, chunkBytes }, wanted));
+    return kept;
   } finally {
-    closeSync(source);
+    if (kept !== source) closeSync(source);
   }
 }
 
-/** Durable when it returns, but for its name; where it throws, there is none. */
-export function writeNew(file: string, write: (descriptor: number) => void): void {
+/** Answers a descriptor, which is not synced and the caller's to close; where it throws, there is no file. */
+export function writeNew(file: string, write: (descriptor: number) => void): number {
   const descriptor = openSync(file, 'wx', fileMode);
   try {
     write(descriptor);
-    fsyncSync(descriptor);
+    return descriptor;
   } catch (error) {
+    closeSync(descriptor);
     rmSync(file, { force: true });
     throw error;
-  } finally {
-    closeSync(descriptor);
   }
 }
 
@@ -87,7 +92,6 @@ function take(
     const { ino, dev } = lstatSync(to);
     if (ino !== entry.ino || dev !== entry.dev) throw new Error('it was replaced meanwhile');
     if ((entry.mode & 0o7777) !== fileMode) fchmodSync(source, fileMode);
-    fsyncSync(source);
     return true;
   } catch (error) {
     rmSync(to, { force: true });

@@ -24,12 +24,14 @@ export interface KeepOptions {
   readonly spellings: readonly string[];
   /** Makes a folder, with those above it, before the first file in it: what holds none is not kept. */
   readonly makeFolder: (dir: string) => void;
+  /** Takes over the descriptor of a file that is to be on disk. */
+  readonly sync: (name: string, descriptor: number) => void;
 }
 
-/** What could not be kept, by its name under `name`; all else is on disk, but for the names in its folders. A missing `from` is no problem and keeps nothing. */
+/** What could not be kept, by its name under `name`. A missing `from` is no problem and keeps nothing. */
 export function keepTree(
   { name, from, to, mayBeTaken }: TreeToKeep,
-  { spellings, makeFolder }: KeepOptions,
+  { spellings, makeFolder, sync }: KeepOptions,
 ): readonly KeepProblem[] {
   const problems: KeepProblem[] = [];
   const refuse = (at: string, problem: string): void => void problems.push({ name: at, problem });
@@ -41,7 +43,7 @@ export function keepTree(
       refuse(path.posix.dirname(at), 'a name in it holds a secret');
     else if (entry.isFile()) {
       makeFolder(path.dirname(target));
-      keepFile({ from: source, to: target, mayBeTaken }, spellings);
+      sync(at, keepFile({ from: source, to: target, mayBeTaken }, spellings));
     } else if (entry.isDirectory()) {
       for (const part of readdirSync(source, { withFileTypes: true }))
         attempt(`${at}/${part.name}`, part, {

@@ -1,12 +1,13 @@
 /**
  * Writes what a rollout leaves: a draft of its folder beside the others, all of it on disk, then renamed as one. Where the folder is there already, the parts of
  * the draft take their places in it one by one. A reader, and a server that died, therefore leave no half file under a name of the rollout, and after a power cut
- * there is the whole folder or none. All of it is synchronous, for a thread that does nothing else: the same calls, each handed to another thread and waited for, cost
- * a server more than what they do.
+ * there is the whole folder or none. Its calls of the system are synchronous, for a thread that does nothing else: each handed to another thread and waited for, they
+ * would cost a server more than what they do. Only the disk is waited for, for many files at a time and for several rollouts.
  */
 import { randomUUID } from 'node:crypto';
 import {
   closeSync,
+  fsync,
   fsyncSync,
   lstatSync,
   mkdirSync,
@@ -18,6 +19,7 @@ import {
 } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { messageOf } from '../core/errors.ts';
 import { makeFolderSync } from '../core/make-folder.ts';
 import type { KeptFile } from '../wire/rollout/kept-file.ts';
@@ -26,6 +28,9 @@ import { keepTree, type KeepProblem } from './keep-tree.ts';
 
 /** Holds the id where the folder's name is a hash. */
 export const idFile = '.rollout-id';
+/** Of one rollout: each is open as long. */
+const mostUnsynced = 32;
+const syncAsync = promisify(fsync);
 const draftName = /^\..{36}\.partial/;
 
 /** Plain data: it may cross to another thread. */
@@ -42,13 +47,13 @@ export interface FolderTask {
   readonly spellings: readonly string[];
 }
 
-/** Everything that no problem names is on disk when it returns. Never throws. */
-export function saveFolder(task: FolderTask): readonly KeepProblem[] {
+/** Everything that no problem names is on disk when it resolves. Never rejects. */
+export async function saveFolder(task: FolderTask): Promise<readonly KeepProblem[]> {
   const draft = path.join(task.dir, newDraft());
   try {
     makeFolderSync(task.dir);
     mkdirSync(draft);
-    return new FolderDraft(task, draft).save();
+    return await new FolderDraft(task, draft).save();
   } catch (error) {
     const problem = messageOf(error);
     return [...task.texts, ...task.files].map(({ name }) => ({ name, problem }));
@@ -74,6 +79,7 @@ class FolderDraft {
   readonly #problems: KeepProblem[] = [];
   /** Itself and those in it. */
   readonly #folders: Set<string>;
+  #unsynced: { readonly name: string; readonly descriptor: number }[] = [];
 
   constructor(task: FolderTask, dir: string) {
     this.#task = task;
@@ -81,23 +87,26 @@ class FolderDraft {
     this.#folders = new Set([dir]);
   }
 
-  save(): readonly KeepProblem[] {
+  async save(): Promise<readonly KeepProblem[]> {
     const { dir, folder, id, texts, files, spellings } = this.#task;
     const makeFolder = (one: string): void => this.#makeFolder(one);
+    const sync = (name: string, descriptor: number): void => this.#sync(name, descriptor);
     if (id !== null) this.#write(idFile, id);
     for (const { name, text } of texts) this.#put(name, () => this.#write(name, text));
     for (const { name, path: from, mayBeTaken = false } of files)
       this.#put(name, () => {
         const tree = { name, from, to: path.join(this.#dir, name), mayBeTaken };
-        this.#problems.push(...keepTree(tree, { spellings, makeFolder }));
+        this.#problems.push(...keepTree(tree, { spellings, makeFolder, sync }));
       });
     // When all names are there.
-    for (const one of this.#folders) this.#sync(one);
+    for (const one of this.#folders) this.#syncFolder(one);
+    await this.#synced();
     const target = path.join(dir, folder);
     if (lstatSync(target, { throwIfNoEntry: false }) === undefined) renameSync(this.#dir, target);
     else this.#merge(target);
     // Whoever hears that everything is kept may remove where it came from.
-    this.#sync(dir);
+    this.#syncFolder(dir);
+    await this.#synced();
     return this.#problems;
   }
 
@@ -115,7 +124,10 @@ class FolderDraft {
   #write(name: string, text: string): void {
     const file = path.join(this.#dir, name);
     this.#makeFolder(path.dirname(file));
-    writeNew(file, (descriptor) => writeFileSync(descriptor, text));
+    this.#sync(
+      name,
+      writeNew(file, (descriptor) => writeFileSync(descriptor, text)),
+    );
   }
 
   #makeFolder(dir: string): void {
@@ -144,21 +156,44 @@ class FolderDraft {
       }
     // Of a program that made its drafts here.
     for (const one of readdirSync(target)) if (draftName.test(one)) discard(path.join(target, one));
-    for (const one of changed) this.#sync(one);
+    for (const one of changed) this.#syncFolder(one);
   }
 
   /** Makes the names in a folder durable: without it a file that was synced itself may be missing after a power cut. */
-  #sync(dir: string): void {
+  #syncFolder(dir: string): void {
     try {
-      const descriptor = openSync(dir, 'r');
-      try {
-        fsyncSync(descriptor);
-      } finally {
-        closeSync(descriptor);
-      }
+      this.#sync('.', openSync(dir, 'r'));
     } catch (error) {
       this.#problem('.', error);
     }
+  }
+
+  /** Takes the descriptor over. Few of a long tree are open at a time. */
+  #sync(name: string, descriptor: number): void {
+    this.#unsynced.push({ name, descriptor });
+    if (this.#unsynced.length <= mostUnsynced) return;
+    for (const one of this.#unsynced.splice(0))
+      try {
+        fsyncSync(one.descriptor);
+      } catch (error) {
+        this.#problem(one.name, error);
+      } finally {
+        closeSync(one.descriptor);
+      }
+  }
+
+  /** Side by side they share the work of the disk. */
+  async #synced(): Promise<void> {
+    const syncing = this.#unsynced.splice(0).map(async ({ name, descriptor }) => {
+      try {
+        await syncAsync(descriptor);
+      } catch (error) {
+        this.#problem(name, error);
+      } finally {
+        closeSync(descriptor);
+      }
+    });
+    await Promise.all(syncing);
   }
 
   #problem(name: string, error: unknown): void {

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { ArchiveThreads } from '../../src/archive/archive-threads.ts';
+import { ArchiveThread } from '../../src/archive/archive-thread.ts';
 import type { FolderTask } from '../../src/archive/rollout-folder.ts';
 
 let root = '';
@@ -20,13 +20,13 @@ const taskOf = (folder: string, over: Partial<FolderTask> = {}): FolderTask => (
 const kept = (folder: string): Promise<string> =>
   readFile(path.join(root, 'archive', folder, 'a.json'), 'utf8');
 
-describe('the threads of the archive', () => {
+describe('the thread of the archive', () => {
   it('writes folders beside each other, and says what of which could not be kept', async () => {
-    const threads = new ArchiveThreads();
+    const thread = new ArchiveThread();
     const folders = Array.from({ length: 20 }, (_, index) => `r${index}`);
     const [missing, ...saved] = await Promise.all([
-      threads.save(taskOf('odd', { texts: [{ name: '../a', text: '' }] })),
-      ...folders.map((folder) => threads.save(taskOf(folder))),
+      thread.save(taskOf('odd', { texts: [{ name: '../a', text: '' }] })),
+      ...folders.map((folder) => thread.save(taskOf(folder))),
     ]);
     assert.deepEqual(
       missing.map(({ name }) => name),
@@ -34,17 +34,17 @@ describe('the threads of the archive', () => {
     );
     assert.deepEqual(saved.flat(), []);
     for (const folder of folders) assert.equal(await kept(folder), folder);
-    await threads.close();
+    await thread.close();
   });
 
   it('writes what it was asked for before it closes, and nothing after', async () => {
-    const threads = new ArchiveThreads();
+    const thread = new ArchiveThread();
     const big = path.join(root, 'big');
     await writeFile(big, Buffer.alloc(4 * 1024 * 1024));
-    const saving = threads.save(taskOf('last', { files: [{ name: 'big', path: big }] }));
-    await Promise.all([threads.close(), threads.close()]);
+    const saving = thread.save(taskOf('last', { files: [{ name: 'big', path: big }] }));
+    await Promise.all([thread.close(), thread.close()]);
     assert.deepEqual(await saving, []);
     assert.equal(await kept('last'), 'last');
-    await assert.rejects(threads.save(taskOf('late')), /the thread of the archive is gone/);
+    await assert.rejects(thread.save(taskOf('late')), /the thread of the archive is gone/);
   });
 });
