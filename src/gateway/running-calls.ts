@@ -16,15 +16,14 @@ export interface RunningCall {
 export class RunningCalls {
   readonly #clock: Clock;
   readonly #byRollout = new Map<string, Set<RunningCall>>();
+  #size = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   get size(): number {
-    let size = 0;
-    for (const calls of this.#byRollout.values()) size += calls.size;
-    return size;
+    return this.#size;
   }
 
   get rollouts(): readonly string[] {
@@ -37,13 +36,14 @@ export class RunningCalls {
 
   begun(rolloutId: string, call: RunningCall): void {
     const calls = this.#byRollout.get(rolloutId);
+    this.#size += 1;
     if (calls === undefined) this.#byRollout.set(rolloutId, new Set([call]));
     else calls.add(call);
   }
 
   ended(rolloutId: string, call: RunningCall): void {
     const calls = this.#byRollout.get(rolloutId);
-    calls?.delete(call);
+    if (calls?.delete(call) === true) this.#size -= 1;
     if (calls?.size === 0) this.#byRollout.delete(rolloutId);
   }
 

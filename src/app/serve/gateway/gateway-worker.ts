@@ -11,6 +11,8 @@ import { LinkedAbort } from '../../../core/linked-abort.ts';
 import { openEngine } from '../../../engines/registry.ts';
 import { ModelGateway } from '../../../gateway/model-gateway.ts';
 import { registerGateway } from '../../../gateway/register-gateway.ts';
+import { registerSessions } from '../../../gateway/sessions/register-sessions.ts';
+import { sessionIdentity, type SessionServer } from '../../../gateway/sessions/session-server.ts';
 import { buildDataServer } from '../../../server/data-server.ts';
 import { defaultServerLimits } from '../../../server/ports.ts';
 import { vitalsOf } from '../../../telemetry/process-metrics.ts';
@@ -18,6 +20,7 @@ import { UrlPolicy } from '../../../wire/url-policy.ts';
 import { closeServer, listen } from '../listen.ts';
 import { toldLogger } from '../told-logger.ts';
 import { gatewaySettings } from './gateway-parts.ts';
+import { openSessions } from './open-sessions.ts';
 import type {
   EndedCall,
   FromWorker,
@@ -36,10 +39,13 @@ const delay = monitorEventLoopDelay({ resolution: 10 });
 delay.enable();
 let ended: EndedCall[] = [];
 let lastHealth = 0;
+let countRunning = (): number => 0;
 
 interface Served {
   readonly gateway: ModelGateway;
   readonly server: FastifyInstance;
+  /** null = there are none. */
+  readonly sessions: SessionServer | null;
 }
 
 function say(message: FromWorker): void {
@@ -51,7 +57,7 @@ function flush(): void {
   if (ended.length === 0) return;
   const told = ended;
   ended = [];
-  send({ kind: 'calls', ended: told } satisfies FromWorker);
+  send({ kind: 'calls', ended: told, running: countRunning() } satisfies FromWorker);
 }
 
 const logger = toldLogger((line) => say({ kind: 'log', ...line }));
@@ -68,14 +74,21 @@ async function serve(task: WorkerTask): Promise<Served & { readonly url: string 
       if (ended.length === 1) setImmediate(flush);
     },
   });
+  countRunning = () => gateway.runningCalls;
   for (const route of held) gateway.takeOver(route);
   const server = buildDataServer({
     ...{ logger, limits: { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes } },
-    health: async () => ({ ...(await askHealth()), gateway_worker: worker }),
+    health: async () => {
+      const identity = { gateway_worker: worker, ...sessionIdentity(sessions) };
+      return { ...(await askHealth()), ...identity };
+    },
     mountGateway: (app) => registerGateway(app, gateway),
   });
+  const sources = { variables: process.env, baseDir: config.baseDir };
+  const sessions = await openSessions(config, { clock: systemClock, logger, sources });
+  if (sessions !== null) registerSessions(server, sessions);
   url = await listen(server, { host: config.listen.dataHost, port }, 'listen.data_port');
-  return { gateway, server, url };
+  return { gateway, server, sessions, url };
 }
 
 async function askHealth(): Promise<Readonly<Record<string, unknown>>> {
@@ -89,7 +102,7 @@ async function askHealth(): Promise<Readonly<Record<string, unknown>>> {
 
 async function carryOut(
   question: WorkerQuestion,
-  { gateway, server }: Served,
+  { gateway, server, sessions }: Served,
   signal: AbortSignal,
 ): Promise<WorkerAnswers[QuestionName]> {
   switch (question.name) {
@@ -120,6 +133,7 @@ async function carryOut(
       return null;
     case 'close':
       await gateway.close();
+      await sessions?.close();
       return null;
   }
 }

@@ -3,6 +3,8 @@ import type { Logger } from '../../../core/logger.ts';
 import type { GatewayControl } from '../../../gateway/gateway-control.ts';
 import { ModelGateway, type RelayedCall } from '../../../gateway/model-gateway.ts';
 import { registerGateway } from '../../../gateway/register-gateway.ts';
+import { registerSessions } from '../../../gateway/sessions/register-sessions.ts';
+import { sessionIdentity, type SessionServer } from '../../../gateway/sessions/session-server.ts';
 import { buildDataServer } from '../../../server/data-server.ts';
 import { defaultServerLimits } from '../../../server/ports.ts';
 import type { GatewayFacts } from '../../../telemetry/facts.ts';
@@ -12,9 +14,10 @@ import { noteGatewayWorkers } from '../left-processes.ts';
 import { closeServer, listen } from '../listen.ts';
 import { captureOf, gatewaySettings } from './gateway-parts.ts';
 import { GatewayWorkers } from './gateway-workers.ts';
+import { openSessions } from './open-sessions.ts';
 
 export interface OpenGatewayParts {
-  readonly ports: Pick<AppPorts, 'clock' | 'openEngine' | 'composition'>;
+  readonly ports: Pick<AppPorts, 'clock' | 'openEngine' | 'composition' | 'machine'>;
   readonly logger: Logger;
   readonly policy: UrlPolicy;
   /** What `/health` says. */
@@ -51,14 +54,19 @@ function gatewayHere(config: ServeConfig, parts: OpenGatewayParts): ServedGatewa
     ...gatewaySettings(config, { clock, logger }),
     baseUrl: () => `${url}/v1`,
   });
+  let sessions: SessionServer | null = null;
   const server = buildDataServer({
-    ...{ health, logger },
+    health: () => ({ ...health(), ...sessionIdentity(sessions) }),
+    logger,
     limits: { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes },
     mountGateway: (app) => registerGateway(app, gateway),
   });
   return {
     control: gateway,
     listen: async () => {
+      const sources = { variables: ports.machine.variables, baseDir: config.baseDir };
+      sessions = await openSessions(config, { clock, logger, sources });
+      if (sessions !== null) registerSessions(server, sessions);
       url = await listen(server, { host, port }, 'listen.data_port');
       return [url];
     },
@@ -67,7 +75,10 @@ function gatewayHere(config: ServeConfig, parts: OpenGatewayParts): ServedGatewa
       return [{ worker: 'server', routes, callsRunning, own: null }];
     },
     stopListening: () => closeServer(server),
-    close: () => gateway.close(),
+    close: async () => {
+      await gateway.close();
+      await sessions?.close();
+    },
   };
 }
 

@@ -86,7 +86,7 @@ export type FromWorker =
       readonly value: WorkerAnswers[QuestionName];
     }
   | { readonly kind: 'refusal'; readonly number: number; readonly fault: ErrorFault }
-  | { readonly kind: 'calls'; readonly ended: readonly EndedCall[] }
+  | { readonly kind: 'calls'; readonly ended: readonly EndedCall[]; readonly running: number }
   /** Somebody asks for the health of the server. */
   | { readonly kind: 'health'; readonly number: number }
   /** A defect that ends the process. */

@@ -26,7 +26,8 @@ const answerMs = 5_000;
 export interface WorkerProcessParts {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly onCalls: (ended: readonly EndedCall[]) => void;
+  /** `running`: how many there are still. */
+  readonly onCalls: (ended: readonly EndedCall[], running: number) => void;
   /** Of the server as a whole. */
   readonly health: () => Readonly<Record<string, unknown>>;
   /** Before it does anything. */
@@ -174,7 +175,7 @@ export class WorkerProcess {
         this.#answers.get(message.number)?.reject(errorOf(message.fault));
         break;
       case 'calls':
-        this.#parts.onCalls(message.ended);
+        this.#parts.onCalls(message.ended, message.running);
         break;
       case 'health': {
         const { number } = message;

@@ -8,15 +8,9 @@ import { messageOf } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
 import type { Logger } from '../../../core/logger.ts';
 import type { HeldRoute } from '../../../gateway/model-gateway.ts';
-import type { GatewayFacts } from '../../../telemetry/facts.ts';
+import type { GatewayFacts, ProcessVitals } from '../../../telemetry/facts.ts';
 import type { RouteActivity } from '../../../wire/rollout/route-activity.ts';
-import type {
-  EndedCall,
-  QuestionName,
-  WorkerAnswers,
-  WorkerQuestion,
-  WorkerVitals,
-} from './worker-messages.ts';
+import type { EndedCall, QuestionName, WorkerAnswers, WorkerQuestion } from './worker-messages.ts';
 import { WorkerProcess, workerLost, type AskOptions } from './worker-process.ts';
 
 const firstPauseMs = 100;
@@ -50,7 +44,9 @@ export class WorkerSlot {
   #port: number;
   #restarts = 0;
   #failures = 0;
-  #vitals: WorkerVitals | null = null;
+  #vitals: ProcessVitals | null = null;
+  /** When a call ended, or the process was looked at. */
+  #callsRunning = 0;
   #running: Promise<void> = Promise.resolve();
 
   constructor(parts: WorkerSlotParts) {
@@ -119,10 +115,10 @@ export class WorkerSlot {
   facts(routes: number): GatewayFacts {
     return {
       ...{ worker: String(this.#parts.number), routes },
-      callsRunning: this.#isUp ? (this.#vitals?.callsRunning ?? 0) : 0,
+      callsRunning: this.#callsRunning,
       own: {
         ...{ isUp: this.#isUp, restarts: this.#restarts },
-        vitals: this.#vitals?.process ?? null,
+        vitals: this.#vitals,
       },
     };
   }
@@ -138,7 +134,13 @@ export class WorkerSlot {
 
   #begin(): WorkerProcess {
     const { config, clock, logger, number, held, onCalls, health, note } = this.#parts;
-    const process = new WorkerProcess({ clock, logger, onCalls, health, note });
+    const process = new WorkerProcess({
+      ...{ clock, logger, health, note },
+      onCalls: (ended, running) => {
+        this.#callsRunning = running;
+        onCalls(ended);
+      },
+    });
     this.#process = process;
     process.begin({ config, worker: number, port: this.#port, held: held(this) });
     process.url.then(
@@ -193,6 +195,7 @@ export class WorkerSlot {
     this.#isUp = false;
     this.#up = Promise.withResolvers();
     this.#vitals = null;
+    this.#callsRunning = 0;
     this.#process = null;
     return why;
   }
@@ -217,7 +220,8 @@ export class WorkerSlot {
         process.ask({ name: 'vitals' }, { ms: null }).then(
           (vitals) => {
             isAsked = false;
-            this.#vitals = vitals;
+            this.#vitals = vitals.process;
+            this.#callsRunning = vitals.callsRunning;
           },
           () => undefined, // it has ended
         );
