@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { stepsOfChat } from '../../src/archive/chat-steps.ts';
 import { withReport } from '../../src/archive/controller-report.ts';
 import { rolloutDocuments, type RolloutFacts } from '../../src/archive/rollout-documents.ts';
+import { wantsCalls } from '../../src/archive/rollout-trajectory.ts';
 import { validateTrajectory } from '../../src/trajectory/validate.ts';
 import type { AtifStep, AtifTrajectory } from '../../src/wire/atif/atif.ts';
 import type { Sample } from '../../src/wire/rollout/callback-payloads.ts';
@@ -47,6 +48,24 @@ describe('the documents of a rollout', () => {
   it('hold the diagnostics also where there is no conversation', () => {
     const { documents } = rolloutDocuments(factsOf({ diagnostics: { phase: 'agent' } }));
     assert.deepEqual(Object.keys(documents), ['outcome.json', 'diagnostics.json']);
+  });
+
+  it('have the token ids of captured calls where the agent’s own document has none', () => {
+    const metrics = { completion_token_ids: [5], logprobs: [-1] };
+    const answer = { source: 'agent', message: 'ho', metrics } as const;
+    const calls = [{ answerId: 'a', answer, sampledText: 'ho' }];
+    const steps = [
+      { step_id: 1, source: 'user', message: 'hi' },
+      { step_id: 2, source: 'agent', message: 'ho' },
+    ];
+    const document = { schema_version: 'ATIF-v1.7', agent: { name: 'x', version: '1' }, steps };
+    const facts = factsOf({ trajectory: document });
+    const { documents } = rolloutDocuments(facts, calls);
+    const joined = documents['trajectory.json'] as AtifTrajectory;
+    assert.deepEqual(validateTrajectory(joined), []);
+    assert.deepEqual(joined.steps[1]?.metrics?.completion_token_ids, [5]);
+    assert.deepEqual([wantsCalls(facts), wantsCalls(factsOf({ sample }))], [true, false]);
+    assert.equal(wantsCalls(factsOf({ trajectory: { ...document, steps: joined.steps } })), false);
   });
 
   it('hold a trajectory of the sample’s messages, with what is known of the rollout', () => {
