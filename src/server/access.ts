@@ -43,6 +43,12 @@ export class Access {
     return null;
   }
 
+  /** The same for a request that no route has: null = somebody who may. */
+  refusalOf(raw: IncomingMessage, keyInPath: string | null): Refusal | null {
+    const decision = this.#decide(raw, keyInPath ?? bearerOf(raw));
+    return 'status' in decision ? decision : null;
+  }
+
   /** null = nobody known: only for routes that ask for no key. */
   callerOf(request: FastifyRequest): Caller | null {
     return this.#callers.get(request.raw) ?? null;

@@ -197,6 +197,11 @@ export class SessionServer {
   }
 }
 
+/** What the health of a listener says of its sessions. */
+export function sessionIdentity(sessions: SessionServer | null): Readonly<Record<string, unknown>> {
+  return sessions === null ? {} : { session_server_instance_id: sessions.instanceId };
+}
+
 const proxied = new Set(['GET', 'POST', 'PUT', 'DELETE', 'PATCH']);
 const ownHeaders = { server: 'slipway' };
 const streamHeaders = {
