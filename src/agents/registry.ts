@@ -27,6 +27,7 @@ const clis: ReadonlyMap<string, () => Promise<Cli>> = new Map([
   ['claude-code', async () => (await import('./claude-code/claude-cli.ts')).claudeCli],
   ['codex', async () => (await import('./codex/codex-cli.ts')).codexCli],
   ['opencode', async () => (await import('./opencode/opencode-cli.ts')).opencodeCli],
+  ['mini-swe-agent', async () => (await import('./mini-swe-agent/mini-cli.ts')).miniCli],
   ['qwen-coder', async () => (await import('./qwen-coder/qwen-cli.ts')).qwenCli],
 ]);
 
@@ -42,7 +43,7 @@ export interface AgentDescription {
   readonly version: string | null;
   /** What its program speaks from inside the sandbox; null = it asks its model from the host, or none. */
   readonly dialect: string | null;
-  /** Packages of npm that are installed on this machine for it. */
+  /** Packages that are installed on this machine for it. */
   readonly packages: readonly string[];
   /** Why it cannot be used here; null = it can. */
   readonly refusal: string | null;

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { claudeCli } from '../../../src/agents/claude-code/claude-cli.ts';
 import { codexCli } from '../../../src/agents/codex/codex-cli.ts';
 import { opencodeCli } from '../../../src/agents/opencode/opencode-cli.ts';
+import { miniCli } from '../../../src/agents/mini-swe-agent/mini-cli.ts';
 import { qwenCli } from '../../../src/agents/qwen-coder/qwen-cli.ts';
 import { capturedCallsName } from '../../../src/gateway/capture/file-capture.ts';
 import type { Cli } from '../../../src/agents/installed/cli.ts';
@@ -27,6 +28,8 @@ export interface CliSubject {
   readonly fixtureFile: string;
   /** What its log calls its shell. */
   readonly shell: string;
+  /** What it calls to say that it is done; absent = it does not have to. */
+  readonly ending?: string;
   /** Options with which it gives up on a silent stream soon, but after a sign of life is due. */
   readonly impatient: Readonly<Record<string, unknown>>;
 }
@@ -47,6 +50,10 @@ export const cliSubjects: readonly CliSubject[] = [
   },
   {
     ...{ ...fixtureOf(qwenCli), path: '/v1/chat/completions', shell: 'run_shell_command' },
+    impatient: {},
+  },
+  {
+    ...{ ...fixtureOf(miniCli), path: '/v1/chat/completions', shell: 'bash', ending: 'bash' },
     impatient: {},
   },
   { ...fixtureOf(claudeCli), path: '/v1/messages', shell: 'Bash', impatient: {} },
@@ -74,8 +81,8 @@ export const cliCases: readonly CliCase[] = [
       const steps = solved(outcome, subject);
       assert.equal(steps.length, 2);
       assert.equal(steps[0]?.reasoning_content, 'I look.');
-      assert.deepEqual(toolsOf(steps), [[subject.shell], []]);
-      assert.match(JSON.stringify(steps[0]), /yes(\\n|")/);
+      assert.deepEqual(toolsOf(steps), [[subject.shell], endingOf(subject)]);
+      assert.match(JSON.stringify(steps[0]), /yes(\\+n|")/);
       assert.equal(steps[1]?.message, 'All is done.');
       assert.deepEqual(
         withoutLengths(requestShapes(outcome.calls)),
@@ -249,6 +256,10 @@ function textOf(step: AtifStep | undefined): string {
 
 function toolsOf(steps: readonly AtifStep[]): readonly (readonly string[])[] {
   return steps.map(({ tool_calls: calls }) => (calls ?? []).map((call) => call.function_name));
+}
+
+function endingOf({ ending }: CliSubject): readonly string[] {
+  return ending === undefined ? [] : [ending];
 }
 
 function reasonOf(result: CliOutcome['result']): string {

@@ -108,6 +108,21 @@ export const bindings: readonly Binding[] = [
     ],
     trains: true,
     note: null,
+    // Much of what it asks for beside its turns is a matter of settings, and those in the folder of the task count too.
+    isVerified: false,
+    trains: true,
+    note: null,
+  },
+  {
+    ...ofTheGateway,
+    ...{ name: 'mini-swe-agent', protocol: 'OpenAI Chat Completions', pinnedVersion: '2.4.6' },
+    ownedEnv: [
+      ...['LITELLM_MODEL_REGISTRY_PATH', 'LITELLM_PROXY_API_BASE', 'LITELLM_PROXY_API_KEY'],
+      ...['MSWEA_API_KEY', 'MSWEA_CONFIG_DIR', 'MSWEA_GLOBAL_CONFIG_DIR'],
+      ...['MSWEA_MINI_CONFIG_PATH', 'MSWEA_MODEL_API_KEY', 'MSWEA_MODEL_NAME', 'OPENAI_API_BASE'],
+      ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_ORGANIZATION', 'OPENAI_ORG_ID'],
+      'OPENAI_PROJECT_ID',
+    ],
   },
   {
     ...ofTheGateway,

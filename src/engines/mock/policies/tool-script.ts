@@ -3,7 +3,8 @@
  * its editor. A request without a script or without tools, such as for a title, gets a short text.
  *
  * The script is JSON between two lines, ```script and ```: a list with one entry per turn, `{"shell": COMMAND or a list of them}`, `{"write": FILE, "text":
- * TEXT}`, `{"say": TEXT}` or `{"words": N}`. After its last entry the agent is told that it is done.
+ * TEXT}`, `{"say": TEXT}` or `{"words": N}`. After its last entry the agent is told that it is done. A turn without a call ends the run; agents that want to be
+ * told so by a call get that.
  */
 import type { Policy, PolicyReply, PolicyToolCall } from '../policy.ts';
 
@@ -47,7 +48,8 @@ export const toolScript: Policy = ({ messages, tools }): PolicyReply => {
     return { content: script === null ? 'nothing to do' : 'done' };
   const { say = '', words = 0, reasoning } = next;
   const content = words > 0 ? Array.from({ length: words }, (_, n) => `word${n}`).join(' ') : say;
-  const toolCalls = callsOf(next, names);
+  const calls = callsOf(next, names);
+  const toolCalls = calls.length > 0 ? calls : endOf(messages, names);
   return {
     content,
     ...(reasoning !== undefined && { reasoning }),
@@ -68,9 +70,21 @@ function callsOf({ shell = [], write, text = '' }: Turn, names: readonly string[
   const editor = names.find((name) => Object.hasOwn(editors, name)) ?? '';
   const make = editors[editor];
   if (make !== undefined) calls.push({ name: editor, arguments: make(write, text) });
-  // Codex edits by a program of its own in its shell.
-  else run(`apply_patch <<'END'\n${patchOf(write, text)}\nEND`);
+  // Codex edits by a program of its own in its shell; some agents have nothing but the shell.
+  else if (shellName === 'exec_command') run(`apply_patch <<'END'\n${patchOf(write, text)}\nEND`);
+  else run(`cat > '${write}' <<'END'\n${text.replace(/\n$/, '')}\nEND`);
   return calls;
+}
+
+/** What mini-swe-agent takes for the end, which it asks for in its first messages. */
+const endOfMini = 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
+
+function endOf(
+  messages: readonly { readonly content: unknown }[],
+  names: readonly string[],
+): readonly PolicyToolCall[] {
+  if (!messages.slice(0, 2).some(({ content }) => textOf(content).includes(endOfMini))) return [];
+  return callsOf({ shell: endOfMini }, names);
 }
 
 function patchOf(file: string, text: string): string {
