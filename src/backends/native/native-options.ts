@@ -17,7 +17,12 @@ import {
 import { trialConfigSchema } from '../../wire/harbor/trial-config.ts';
 import { unknownKeys } from '../../wire/harbor/unknown-keys.ts';
 import type { Binding } from './bindings/binding.ts';
-import { chooseBinding, hostProblems, ownedProblems } from './bindings/choose-binding.ts';
+import {
+  chooseBinding,
+  hostProblems,
+  ownedProblems,
+  unverifiedProblems,
+} from './bindings/choose-binding.ts';
 import { readPrewarmTasks, type PrewarmTask } from './prewarm-tasks.ts';
 
 export interface NativeOptions {
@@ -59,6 +64,7 @@ const schema = z.strictObject({
   environment_config: record.nullish(),
   verifier_config: record.nullish(),
   allow_unsandboxed: z.boolean().default(false),
+  allow_unverified_agent: z.boolean().default(false),
   task_key: z.string().min(1).default('harbor_task'),
   reward_key: z.string().min(1).default('reward'),
   agent_setup_timeout_sec: z.number().positive().nullish().default(null),
@@ -96,6 +102,7 @@ export function compileNativeOptions(
   problems.push(
     ...ownedProblems(binding, agent),
     ...hostProblems(binding, hostVariables),
+    ...unverifiedProblems(binding, data.allow_unverified_agent),
     ...poolProblems(agent),
   );
   if (binding.wiring !== 'none') {

@@ -127,7 +127,7 @@ describe('what is known of agents', () => {
     const refused = (await describeAgents()).filter(({ refusal }) => refusal !== null);
     assert.deepEqual(
       refused.map(({ name }) => name),
-      ['gemini-cli', 'goose'],
+      ['gemini-cli', 'goose', 'openhands'],
     );
     for (const { name, refusal } of refused)
       await assert.rejects(resolveAgent(name), (error: Error) => {

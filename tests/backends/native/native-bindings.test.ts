@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { claudeCli } from '../../../src/agents/claude-code/claude-cli.ts';
 import { codexCli } from '../../../src/agents/codex/codex-cli.ts';
+import { miniCli } from '../../../src/agents/mini-swe-agent/mini-cli.ts';
 import { opencodeCli } from '../../../src/agents/opencode/opencode-cli.ts';
 import { qwenCli } from '../../../src/agents/qwen-coder/qwen-cli.ts';
 import { bindings, usableBindings } from '../../../src/backends/native/bindings/binding-table.ts';
@@ -17,16 +18,16 @@ import {
 
 const modelVariables = ['OPENAI_API_BASE', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'];
 
-const wired = (options: Fields) => configOf(options).agent;
+const wired = (options: Fields) => configOf({ allow_unverified_agent: true, ...options }).agent;
 
 lines('bindings', [
   [
-    'that can be used are claude-code, codex, custom-chat-completions, custom-installed-chat-completions, opencode, oracle, qwen-coder and terminus-2',
+    'that can be used are claude-code, codex, custom-chat-completions, custom-installed-chat-completions, mini-swe-agent, opencode, oracle, qwen-coder and terminus-2',
     () => {
       assert.deepEqual(usableBindings, [
         ...['claude-code', 'codex', 'custom-chat-completions'],
         installed,
-        ...['opencode', 'oracle', 'qwen-coder', 'terminus-2'],
+        ...['mini-swe-agent', 'opencode', 'oracle', 'qwen-coder', 'terminus-2'],
       ]);
     },
   ],
@@ -49,6 +50,7 @@ lines('bindings', [
           ['codex', '0.171.0'],
           ['qwen-coder', '0.15.10'],
           ['opencode', '1.18.33'],
+          ['mini-swe-agent', '2.4.6'],
           ['claude-code', '2.1.332'],
         ],
       );
@@ -76,7 +78,7 @@ lines('bindings', [
   [
     'of programs are wired by the address and the key of the rollout alone',
     () => {
-      for (const name of ['codex', 'claude-code', 'opencode', 'qwen-coder'])
+      for (const name of ['codex', 'claude-code', 'mini-swe-agent', 'opencode', 'qwen-coder'])
         assert.deepEqual(wired({ agent: name }).env, {
           OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
           OPENAI_API_KEY: 'route-key-1234',
@@ -97,9 +99,9 @@ lines('bindings', [
     },
   ],
   [
-    'of Codex, OpenCode and Qwen Code own the variables of their accounts',
+    'of Codex, mini-swe-agent, OpenCode and Qwen Code own the variables of their accounts',
     () => {
-      for (const cli of [codexCli, opencodeCli, qwenCli]) {
+      for (const cli of [codexCli, miniCli, opencodeCli, qwenCli]) {
         const owned = bindings.find(({ name }) => name === cli.name)?.ownedEnv ?? [];
         assert.deepEqual(owned, cli.ownedVariables.concat(modelVariables).sort());
       }
@@ -169,10 +171,30 @@ lines('bindings', [
     },
   ],
   [
+    'an agent that is not verified is refused at construction, and let in where that is allowed',
+    () => {
+      const options = (name: string) =>
+        bindings.find((one) => one.name === name)?.isCustom === true
+          ? custom(name)
+          : { agent: name };
+      for (const { name, isVerified } of bindings) {
+        const compile = () => configOf(options(name));
+        if (isVerified) compile();
+        else
+          refused(options(name), new RegExp(`allow_unverified_agent: ${name} is not verified`))();
+        configOf({ ...options(name), allow_unverified_agent: true });
+      }
+      assert.deepEqual(
+        bindings.filter(({ isVerified }) => !isVerified).map(({ name }) => name),
+        ['opencode'],
+      );
+    },
+  ],
+  [
     'an unknown agent is refused, with the names that there are, sorted',
     refused(
       { agent: 'aider' },
-      /"aider"; use one of claude-code, codex, custom-chat-completions, custom-installed-chat-completions, opencode, oracle, qwen-coder, terminus-2$/,
+      /"aider"; use one of claude-code, codex, custom-chat-completions, custom-installed-chat-completions, mini-swe-agent, opencode, oracle, qwen-coder, terminus-2$/,
     ),
   ],
   [

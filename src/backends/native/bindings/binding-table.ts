@@ -21,6 +21,7 @@ const chatKwargs = {
   ],
   ownedEnv: [],
   pinnedVersion: null,
+  isVerified: true,
   evaluates: true,
   trains: true,
   needs: null,
@@ -39,6 +40,7 @@ const ofTheGateway = {
   defaults: {},
   forbiddenHostVariables: {},
   needs: null,
+  isVerified: true,
   evaluates: true,
   trains: false,
   note: 'its dialect is translated, and what the model sampled is not what the agent reads',
@@ -56,7 +58,7 @@ export const bindings: readonly Binding[] = [
   {
     ...{ name: 'oracle', protocol: 'none', wiring: 'none', isCustom: false },
     ...{ callsFromSandbox: false, ownedKwargs: [], ownedEnv: [], defaults: {} },
-    ...{ pinnedVersion: null, evaluates: true, trains: false, needs: null },
+    ...{ pinnedVersion: null, isVerified: true, evaluates: true, trains: false, needs: null },
     forbiddenHostVariables: {},
     note: 'the oracle calls no model: its rollouts train nothing',
   },
@@ -106,8 +108,6 @@ export const bindings: readonly Binding[] = [
       ...['OPENCODE_AUTH_CONTENT', 'OPENCODE_CONFIG', 'OPENCODE_CONFIG_CONTENT'],
       ...['OPENCODE_CONFIG_DIR', 'OPENCODE_CONSOLE_TOKEN'],
     ],
-    trains: true,
-    note: null,
     // Much of what it asks for beside its turns is a matter of settings, and those in the folder of the task count too.
     isVerified: false,
     trains: true,
@@ -123,6 +123,8 @@ export const bindings: readonly Binding[] = [
       ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_ORGANIZATION', 'OPENAI_ORG_ID'],
       'OPENAI_PROJECT_ID',
     ],
+    trains: true,
+    note: null,
   },
   {
     ...ofTheGateway,

@@ -24,6 +24,8 @@ export interface Binding {
   readonly forbiddenHostVariables: Readonly<Record<string, string | null>>;
   /** Version of the agent's program that the binding was proven with; null = any. Written to the option `version`. */
   readonly pinnedVersion: string | null;
+  /** false = its agent is let in only where the server's own settings allow agents that are not verified. */
+  readonly isVerified: boolean;
   readonly evaluates: boolean;
   readonly trains: boolean;
   /** Why it does not train or evaluate, or what the user should know of it; null = nothing. */

@@ -54,6 +54,15 @@ export function ownedProblems(binding: Binding, { kwargs, env }: AgentConfig): r
   ];
 }
 
+/** Whoever runs the server has to know that the agent is one of those. */
+export function unverifiedProblems(
+  { name, isVerified }: Binding,
+  isAllowed: boolean,
+): readonly string[] {
+  if (isVerified || isAllowed) return [];
+  return [`allow_unverified_agent: ${name} is not verified; set it to true to let it in`];
+}
+
 /** Variables of this process that mean another service than the rollout's; nobody must find that out by an invoice. */
 export function hostProblems(
   { name, forbiddenHostVariables }: Binding,
