@@ -28,7 +28,8 @@ const limits: StreamsLimits = {
 };
 const common: Omit<StreamsOptions, 'workers'> = {
   ...{ live, ms: minutes * 60_000, abortsPerSecond: numberOf('ABORTS', 10) },
-  ...{ eventEveryMs: 200, eventsPerStream: 150, seed: numberOf('SEED', 6), settleMs: 30_000 },
+  ...{ eventEveryMs: 200, eventsPerStream: 150, seed: numberOf('SEED', 6) },
+  ...{ warmMs: Math.min(20_000, minutes * 6_000), settleMs: 30_000 },
 };
 
 const problems: string[] = [];
@@ -38,9 +39,11 @@ const whole = (values: readonly number[]): string => values.map((v) => v.toFixed
 let told = 0;
 function tell({ atMs, rssMb, lag }: Sample): void {
   if (atMs < told) return;
-  told = atMs + 60_000;
-  const late = whole(lag.map(({ p99 }) => p99));
-  say(`  ${(atMs / 60_000).toFixed(1)} min: ${whole(rssMb)} MiB, loops late by p99 ${late} ms`);
+  told = atMs + (minutes < 2 ? 0 : 60_000);
+  const late = lag.map(({ p90, p99, max }) => whole([p90, p99, max])).join(', ');
+  say(
+    `  ${(atMs / 60_000).toFixed(1)} min: ${whole(rssMb)} MiB, loops late by p90, p99, max ${late} ms`,
+  );
 }
 
 for (const workers of workerCounts) {

@@ -6,7 +6,7 @@ import { runStreams, type StreamsOptions } from './streams.ts';
 
 const small: StreamsOptions = {
   ...{ live: 24, ms: 1_500, abortsPerSecond: 12, eventEveryMs: 50, eventsPerStream: 8 },
-  ...{ workers: 1, seed: 6, settleMs: 20_000 },
+  ...{ workers: 1, seed: 6, warmMs: 0, settleMs: 20_000 },
 };
 const limits = { live: 1, quiet: null };
 

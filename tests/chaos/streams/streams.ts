@@ -23,6 +23,8 @@ export interface StreamsOptions {
   readonly eventEveryMs: number;
   readonly eventsPerStream: number;
   readonly seed: number;
+  /** All are live for so long before anything is measured. */
+  readonly warmMs: number;
   /** How long the server has to be rid of everything. */
   readonly settleMs: number;
   /** See `serve-streams.ts`. */
@@ -120,9 +122,7 @@ class StreamsRun {
   readonly #live: string[] = [];
   readonly #refusals: string[] = [];
   readonly #samples: Sample[] = [];
-  readonly #controlMs: Record<ControlCall, number[]> = {
-    ...{ submit: [], abort: [], status: [], health: [], 'data health': [] },
-  };
+  #controlMs = noTimes();
   #submitted = 0;
   #aborts = 0;
   #leastOpen = Infinity;
@@ -138,10 +138,14 @@ class StreamsRun {
   }
 
   async run(): Promise<StreamsEvidence> {
-    const { live, ms, abortsPerSecond, settleMs } = this.#options;
+    const { live, ms, abortsPerSecond, warmMs, settleMs } = this.#options;
     const { agents, server } = this.#processes;
     const before = await this.#quietSockets(Infinity);
     await this.#fill(live);
+    await delay(warmMs);
+    // What it took to begin them is not what it takes to have them.
+    await this.#metrics();
+    const controlMs = this.#newTimes();
     const until = performance.now() + ms;
     const aborting = this.#every(1_000 / abortsPerSecond, until, () => this.#replaceOne());
     const looking = this.#every(100, until, () => this.#look());
@@ -154,6 +158,8 @@ class StreamsRun {
     });
     await Promise.all([aborting, looking, sampling, counting]);
     await this.#sample(ms);
+    // Ending all of them at once is nobody's usual work.
+    this.#newTimes();
     while (this.#live.length > 0)
       await Promise.all(this.#live.splice(0, submittedAtOnce).map((id) => this.#abort(id)));
     const settled = performance.now() + settleMs;
@@ -166,7 +172,7 @@ class StreamsRun {
     const report = await agents.report();
     return {
       ...{ agents: report, left, aborts: this.#aborts, refusals: this.#refusals },
-      ...{ leastOpen: this.#leastOpen, controlMs: this.#controlMs, samples: this.#samples },
+      ...{ leastOpen: this.#leastOpen, controlMs, samples: this.#samples },
       ...{ restarts: this.#restarts, printed: server.errors() },
     };
   }
@@ -179,12 +185,16 @@ class StreamsRun {
       await Promise.all(Array.from({ length: group }, () => this.#submit()));
     }
     for (let open = 0; open < live; { open } = await agents.report()) await delay(20);
-    // What it took to begin them is not what it takes to have them.
-    for (const times of Object.values(this.#controlMs)) times.length = 0;
+  }
+
+  /** Times are kept in a new place from here on. */
+  #newTimes(): Record<ControlCall, number[]> {
+    this.#controlMs = noTimes();
+    return this.#controlMs;
   }
 
   async #every(ms: number, until: number, act: () => Promise<void>): Promise<void> {
-    for (let next = performance.now(); next < until; next += ms) {
+    for (let next = performance.now() + ms; next < until; next += ms) {
       const waitMs = next - performance.now();
       if (waitMs > 0) await delay(waitMs);
       await act();
@@ -311,6 +321,10 @@ class StreamsRun {
       await delay(100);
     }
   }
+}
+
+function noTimes(): Record<ControlCall, number[]> {
+  return { submit: [], abort: [], status: [], health: [], 'data health': [] };
 }
 
 class Upstream implements AsyncDisposable {
