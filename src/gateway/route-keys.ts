@@ -2,7 +2,7 @@
  * Which route a key stands for. Keys are opaque, random and known here only by their hash: what a memory dump or a log of this table shows cannot be
  * used. A rollout has one live key; a key that was replaced or revoked is unknown from that moment on.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 /** 256 bits. */
 const keyBytes = 32;
@@ -47,5 +47,5 @@ export class RouteKeys<Route> {
 }
 
 export function keyHashOf(key: string): string {
-  return createHash('sha256').update(key).digest('base64url');
+  return hash('sha256', key, 'base64url');
 }
