@@ -1,6 +1,7 @@
-/** `slipway sessions audit`. */
-import type { Command } from 'commander';
+/** `slipway sessions audit` and `samples`. */
+import { InvalidArgumentError, type Command } from 'commander';
 import { auditSamples, type AuditedSamples } from '../../app/audit-samples.ts';
+import { capturedSamples } from '../../app/captured-samples.ts';
 import { isRolloutError } from '../../core/errors.ts';
 import type { CommandScope } from '../command-scope.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -16,6 +17,51 @@ export function addSessionsCommands(parent: Command, run: Run): void {
     .action((files: string[], flags: { readonly json?: boolean }) =>
       run((scope) => audit(scope, files, { isJson: flags.json === true })),
     );
+  parent
+    .command('samples')
+    .description('print the samples of a rollout, from the model calls in its archive')
+    .argument('<FILE>', 'model-calls.steps.ndjson')
+    .option('--reward <N>', 'of the rollout', reward)
+    .option('--max-tokens <N>', 'of a sample; what is longer is cut', count)
+    .option('--train-summaries', 'train what the agent made of its own history, too')
+    .option('--keep-retries', 'keep answers that the agent asked for again')
+    .action((file: string, flags: SamplesFlags) => run((scope) => samples(scope, file, flags)));
+}
+
+interface SamplesFlags {
+  readonly reward?: number;
+  readonly maxTokens?: number;
+  readonly trainSummaries?: boolean;
+  readonly keepRetries?: boolean;
+}
+
+function reward(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value))
+    throw new InvalidArgumentError('A number is needed.');
+  return value;
+}
+
+function count(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 1.');
+  return Number(text);
+}
+
+async function samples(
+  { terminal, signal }: CommandScope,
+  file: string,
+  flags: SamplesFlags,
+): Promise<number> {
+  const lines = await capturedSamples(file, {
+    ...{ reward: flags.reward ?? null, maxTokens: flags.maxTokens ?? null },
+    trainsSummaries: flags.trainSummaries === true,
+    keepsRetries: flags.keepRetries === true,
+  });
+  for (const line of lines) {
+    signal.throwIfAborted();
+    terminal.out(line.trimEnd());
+  }
+  return exitCodes.ok;
 }
 
 interface FileAudit {

@@ -14,6 +14,8 @@ export interface ReadCall {
   readonly dialect: CallDialect;
   readonly purpose: CallPurpose;
   readonly isStreaming: boolean;
+  /** `user-agent` of who called; null = it says none. */
+  readonly client: string | null;
   /** The call whose question it asks again; null = none. */
   readonly repeats: number | null;
   /** What the ids of the answer are made of that the client got; null = it has none. */
@@ -85,7 +87,7 @@ export async function isWholeCapture(file: string): Promise<boolean> {
 }
 
 function readCall(asked: AtifStep, ended: AtifStep | null): ReadCall {
-  const { call, dialect, purpose, streamed, repeats, request } = asked.extra ?? {};
+  const { call, dialect, purpose, streamed, client, repeats, request } = asked.extra ?? {};
   const facts = ended?.extra ?? {};
   const { end, answer_id: answerId } = facts;
   return {
@@ -94,6 +96,7 @@ function readCall(asked: AtifStep, ended: AtifStep | null): ReadCall {
     dialect: dialect as CallDialect,
     purpose: purpose as CallPurpose,
     isStreaming: streamed === true,
+    client: typeof client === 'string' ? client : null,
     repeats: typeof repeats === 'number' ? repeats : null,
     answerId: typeof answerId === 'string' ? answerId : null,
     request: String(request),
