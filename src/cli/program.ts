@@ -14,6 +14,7 @@ import { addCancelCommand, addDoctorCommand, addStatusCommand } from './commands
 import { addSessionsCommands } from './commands/sessions.ts';
 import { addStoreCommands } from './commands/store.ts';
 import { addTaskCommands } from './commands/task.ts';
+import { addVerifyCommand } from './commands/verify-sessions.ts';
 import { addTrajectoryCommands } from './commands/trajectory.ts';
 import { addTrialsCommands } from './commands/trials.ts';
 import { addTrialStartCommand } from './commands/trial-start.ts';
@@ -64,6 +65,7 @@ export function buildProgram(version: string, run: RunAction): Command {
 
   const sessions = program.command('sessions').description('look at what sessions leave');
   addSessionsCommands(sessions, run);
+  addVerifyCommand(sessions, run);
 
   const config = program.command('config').description('look at the configuration of the server');
   addConfigCommands(config, run);

@@ -14,13 +14,18 @@ import { checkpointError } from './checkpoint.ts';
 import { conversationError } from './conversation-error.ts';
 import type { Family, TextRenderer } from './family.ts';
 
+/** A codec that encodes any text too, control tokens included: for proofs, which sample with it. */
+export interface FamilyCodec extends ChatCodec {
+  encode(text: string): Int32Array;
+}
+
 export async function openFamily(
   family: Family,
   checkpoint: Checkpoint,
   now: () => Date,
-): Promise<ChatCodec> {
+): Promise<FamilyCodec> {
   const render = await family.openRenderer(checkpoint, now);
-  return new FamilyCodec({ family, checkpoint, render });
+  return new CheckpointCodec({ family, checkpoint, render });
 }
 
 interface CodecParts {
@@ -29,7 +34,7 @@ interface CodecParts {
   readonly render: TextRenderer;
 }
 
-class FamilyCodec implements ChatCodec {
+class CheckpointCodec implements FamilyCodec {
   readonly family: string;
   readonly maxTrim: number;
   readonly appendRoles: ReadonlySet<string>;
@@ -53,7 +58,7 @@ class FamilyCodec implements ChatCodec {
 
   render(conversation: Conversation, options: { readonly opensTurn: boolean }): Rendered {
     const text = this.#text(conversation, options);
-    return { text, ids: this.#encode(text) };
+    return { text, ids: this.encode(text) };
   }
 
   renderSuffix(conversation: Conversation, prefix: KnownPrefix): RenderedSuffix {
@@ -69,8 +74,8 @@ class FamilyCodec implements ChatCodec {
       );
     const suffix = whole.slice(without.length);
     const boundary = this.#boundary(prefix.ids.at(-1));
-    const front = this.#encode(boundary.text);
-    const back = this.#encode(suffix);
+    const front = this.encode(boundary.text);
+    const back = this.encode(suffix);
     const ids = new Int32Array(front.length + back.length);
     ids.set(front);
     ids.set(back, front.length);
@@ -112,7 +117,7 @@ class FamilyCodec implements ChatCodec {
     return text;
   }
 
-  #encode(text: string): Int32Array {
+  encode(text: string): Int32Array {
     if (text === '') return new Int32Array(0);
     return Int32Array.from(this.#parts.checkpoint.vocabulary.encode(text, { parsesSpecial: true }));
   }

@@ -1,6 +1,5 @@
 /** The families that are known, and how a checkpoint of one becomes a codec. */
 import { RolloutError } from '../../core/errors.ts';
-import type { ChatCodec } from '../codec.ts';
 import { jsonCalls } from '../parsers/json-calls.ts';
 import {
   coderCalls,
@@ -13,7 +12,7 @@ import type { TurnFormat } from '../parsers/turn-format.ts';
 import { readCheckpoint } from './checkpoint.ts';
 import { deepseekV32, deepseekV4 } from './deepseek-renderer.ts';
 import type { Boundary, Family } from './family.ts';
-import { openFamily } from './family-codec.ts';
+import { type FamilyCodec, openFamily } from './family-codec.ts';
 import { jinjaRenderer, type JinjaRules } from './jinja-renderer.ts';
 
 const think = { open: '<think>', close: '</think>' };
@@ -122,7 +121,7 @@ export interface OpenCodecOptions {
 }
 
 /** CONFIG_INVALID for a family that is not known, and a checkpoint that is not of it. */
-export async function openCodec(options: OpenCodecOptions): Promise<ChatCodec> {
+export async function openCodec(options: OpenCodecOptions): Promise<FamilyCodec> {
   const family = families.find(({ name }) => name === options.family);
   if (family === undefined)
     throw new RolloutError('CONFIG_INVALID', `no family of models is called ${options.family}`, {

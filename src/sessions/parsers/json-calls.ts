@@ -5,6 +5,7 @@ import type { CallFormat, ParsedCall } from './turn-format.ts';
 export const jsonCalls: CallFormat = {
   open: '<tool_call>',
   close: '</tool_call>',
+  gap: '\n',
   parse: (body) => {
     const call = parseCall(body.trim());
     return call === null ? null : [call];

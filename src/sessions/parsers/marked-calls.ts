@@ -8,6 +8,7 @@ import { isJson, objectOf, parameterTypes, typedJson } from './typed-arguments.t
 export const coderCalls: CallFormat = {
   open: '<tool_call>',
   close: '</tool_call>',
+  gap: '\n\n',
   parse: (body, tools) => {
     const call = /^\s*<function=([^>\n]+)>([^]*?)<\/function>\s*$/.exec(body);
     if (call === null) return null;
@@ -21,6 +22,7 @@ export const coderCalls: CallFormat = {
 export const keyValueCalls: CallFormat = {
   open: '<tool_call>',
   close: '</tool_call>',
+  gap: '',
   parse: (body, tools) => {
     const call = /^\s*([^<\s]+)\s*((?:<arg_key>[^]*)?)$/.exec(body);
     if (call === null) return null;
@@ -34,6 +36,7 @@ export const keyValueCalls: CallFormat = {
 export const invokeCalls: CallFormat = {
   open: '<minimax:tool_call>',
   close: '</minimax:tool_call>',
+  gap: '\n',
   parse: (body, tools) =>
     every(body, /\s*<invoke name="([^"]+)">([^]*?)<\/invoke>\s*/y, (name, inner) => {
       const parameters = /\s*<parameter name="([^"]+)">([^]*?)<\/parameter>\s*/y;
@@ -47,6 +50,7 @@ export function dsmlCalls(block: string): CallFormat {
   return {
     open: `<${mark}${block}>`,
     close: `</${mark}${block}>`,
+    gap: '\n\n',
     parse: (body) =>
       every(
         body,
@@ -72,6 +76,7 @@ export function dsmlCalls(block: string): CallFormat {
 export const sectionCalls: CallFormat = {
   open: '<|tool_calls_section_begin|>',
   close: '<|tool_calls_section_end|>',
+  gap: '',
   parse: (body) =>
     every(
       body,

@@ -59,7 +59,7 @@ export class TaggedTurnParser implements TurnParser {
     this.#pending = '';
     if (this.#state !== 'reasoning') this.#state = 'text';
     this.#tell(rest);
-    this.#tellLastLineEnds();
+    if (this.#state === 'text') this.#tellLineEnds(0);
     const message = { text: this.#text, reasoning: this.#reasoning, toolCalls: this.#calls };
     return { parts: this.#taken(), message };
   }
@@ -132,7 +132,7 @@ export class TaggedTurnParser implements TurnParser {
       this.#tell(calls.open);
       return true;
     }
-    // Line ends before a call are the template's.
+    this.#tellLineEnds(-calls.gap.length);
     this.#lineEnds = '';
     this.#pending = this.#pending.slice(at + calls.close.length);
     for (const call of parsed) this.#tellCall(call);
@@ -158,12 +158,12 @@ export class TaggedTurnParser implements TurnParser {
     }
   }
 
-  /** A text may end with them; before the end of a turn no template puts any. */
-  #tellLastLineEnds(): void {
-    if (this.#state !== 'text' || this.#text === '' || this.#calls.length > 0) return;
-    if (this.#lineEnds === '') return;
-    this.#text += this.#lineEnds;
-    this.#parts.push({ type: 'text-delta', text: this.#lineEnds });
+  /** Those at the end of a text are its own, but for the last ones that a template puts there. */
+  #tellLineEnds(without: number): void {
+    const own = without === 0 ? this.#lineEnds : this.#lineEnds.slice(0, without);
+    if (own === '' || this.#text === '' || this.#calls.length > 0) return;
+    this.#text += own;
+    this.#parts.push({ type: 'text-delta', text: own });
   }
 
   #ownsLineEnds(): boolean {

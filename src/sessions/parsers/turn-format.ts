@@ -11,6 +11,8 @@ export interface TurnFormat {
 export interface CallFormat {
   readonly open: string;
   readonly close: string;
+  /** Line ends that the template puts between a text and a call; they are not the text's. */
+  readonly gap: string;
   /** What stands between the marks; null = that is no call, so it is text. Some families have several calls there. */
   parse(body: string, tools: readonly ToolDefinition[]): readonly ParsedCall[] | null;
 }

@@ -24,11 +24,11 @@ function typesOf(schema: unknown): readonly string[] {
 /** JSON of an argument: as it stands where it is of a type that is no text, else as a text. */
 export function typedJson(text: string, types: readonly string[] | undefined): string {
   if (types === undefined || types.length === 0 || types.includes('string')) return dumpJson(text);
-  const trimmed = text.trim();
   // What a template prints of Python's own constants.
-  const constant = pythonConstants.get(trimmed);
+  const constant = pythonConstants.get(text.trim());
   if (constant !== undefined) return constant;
-  return isJson(trimmed) ? trimmed : dumpJson(text);
+  // A text in quotes is a text with quotes: templates print texts without any.
+  return !/^["\s]|\s$/.test(text) && isJson(text) ? text : dumpJson(text);
 }
 
 /** One object of members that are JSON already. */

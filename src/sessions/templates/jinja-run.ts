@@ -162,7 +162,8 @@ function macro(statement: MacroStatement, scope: Scope): Callable {
     const inner = new Scope(scope);
     refuseSurplus(statement, given);
     for (const [index, parameter] of parameters.entries()) {
-      const value = given.positional[index] ?? given.named.get(parameter.name);
+      const { positional, named } = given;
+      const value = index < positional.length ? positional[index] : named.get(parameter.name);
       if (value !== undefined) inner.set(parameter.name, value);
       else if (parameter.initial === null)
         inner.set(parameter.name, new Undefined(`parameter '${parameter.name}' was not provided`));

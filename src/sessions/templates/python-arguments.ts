@@ -27,7 +27,8 @@ export class GivenValues {
   }
 
   at(index: number, name: string): Value | undefined {
-    return this.#given.positional[index] ?? this.#given.named.get(name);
+    const { positional, named } = this.#given;
+    return index < positional.length ? positional[index] : named.get(name);
   }
 
   text(index: number, name: string): string {

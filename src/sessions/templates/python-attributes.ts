@@ -14,12 +14,18 @@ import {
 } from './python-values.ts';
 
 export function attributeOf(target: Value, name: string): Value {
-  return methodOf(target, name) ?? fieldOf(target, name) ?? missing(target, name);
+  return firstFound([methodOf(target, name), fieldOf(target, name)], target, name);
+}
+
+/** None is found: only what is not there at all is looked for further. */
+function firstFound(found: readonly (Value | undefined)[], target: Value, name: string): Value {
+  const value = found.find((one) => one !== undefined);
+  return value === undefined ? missing(target, name) : value;
 }
 
 export function itemAt(target: Value, key: Value): Value {
   if (typeof key === 'string')
-    return fieldOf(target, key) ?? methodOf(target, key) ?? missing(target, key);
+    return firstFound([fieldOf(target, key), methodOf(target, key)], target, key);
   if (typeof key === 'bigint' || typeof key === 'boolean') {
     const items = typeof target === 'string' ? Array.from(target) : isList(target) ? target : null;
     if (items === null) return missing(target, String(key));

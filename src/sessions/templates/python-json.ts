@@ -70,8 +70,9 @@ function wrapped(
 function dumpText(text: string, style: JsonStyle): string {
   const json = JSON.stringify(text);
   if (!style.ensureAscii) return json;
-  return json.replace(/[\x7f-\uffff]/g, (unit) =>
-    unit === '\x7f' ? unit : `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  return json.replace(
+    /[\x7f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
