@@ -4,6 +4,7 @@ import { laxInteger } from '../../wire/harbor/lax.ts';
 import type { McpServerEntry } from '../../wire/harbor/run-config.ts';
 import type { Cli, CliCommand, CliTask } from '../installed/cli.ts';
 import { asObject, asText, jsonObjectsIn } from '../installed/log-lines.ts';
+import { programAt } from '../installed/places.ts';
 import { promptEvent, readOpencodeLog } from './opencode-log.ts';
 
 /** The build that needs no particular processor of its kind. */
@@ -11,6 +12,9 @@ const packages: Readonly<Record<string, string>> = {
   x64: 'opencode-linux-x64-baseline',
   arm64: 'opencode-linux-arm64',
 };
+/** What its tools search with; without it they would fetch one from an address that is out of reach. */
+const searchPackage = `@vscode/ripgrep-linux-${process.arch}`;
+const searchVersion = '1.18.0';
 const packageName = process.platform === 'linux' ? packages[process.arch] : undefined;
 
 const provider = 'slipway';
@@ -27,7 +31,12 @@ export const opencodeCli: Cli = {
   name: 'opencode',
   version: '1.18.33',
   dialect: 'OpenAI Chat Completions',
-  programs: (version) => [{ name: 'opencode', packages: [`${packageName ?? ''}@${version}`] }],
+  programs: (version) => [
+    {
+      name: 'opencode',
+      packages: [`${packageName ?? ''}@${version}`, `${searchPackage}@${searchVersion}`],
+    },
+  ],
   programPath: packageName === undefined ? null : `node_modules/${packageName}/bin/opencode`,
   versionPattern: /(\d+\.\d+\.\d+\S*)/,
   options: {
@@ -64,6 +73,8 @@ function opencodeCommand(task: CliTask): CliCommand {
       : [`mkdir -p '${skills}'`, `cp -R '${skillsDir.replaceAll("'", `'\\''`)}'/. '${skills}/'`]),
     // Its output is its log, in which nobody else says what was asked.
     `cat '${prompt}'`,
+    // One of the image's own comes first.
+    `export PATH="$PATH:${programAt('opencode')}/node_modules/${searchPackage}/bin"`,
     // With a title of its own it does not ask the model for one.
     `${program} run --format json --thinking --auto --title task`,
   ];
