@@ -63,7 +63,7 @@ for (const workers of workerCounts) {
   const growth = growths(evidence);
   lateShares(evidence, 50).forEach((share, process) =>
     say(
-      `  ${nameOf(process)}: at most ${(100 * share).toFixed(2)} % of the time later than 50 ms; memory ${growth[process]?.toFixed(1)} MiB more in the last third than in the second`,
+      `  ${nameOf(process)}: at most ${(100 * share).toFixed(2)} % of the time later than 50 ms; the floor of its memory ${growth[process]?.toFixed(1)} MiB higher in the last third than in the second`,
     ),
   );
   say(`  left at the end: ${JSON.stringify(evidence.left)}`);

@@ -9,7 +9,7 @@ export interface StreamsLimits {
     readonly leastEvents: number;
     readonly controlP99Ms: number;
     readonly lagP99Ms: number;
-    /** Of the median of the last third over that of the second. */
+    /** Of the floor. */
     readonly growthMb: number;
   } | null;
 }
@@ -84,7 +84,7 @@ function lateShare({ p50, p90, p99, max }: Lag, ms: number): number {
   return p50 <= ms ? 0.5 : 1;
 }
 
-/** By process, in MiB: the median of the last third of the time over that of the second, when all is warm. */
+/** By process, in MiB: how much higher the floor of the last third of the time is than that of the second. Garbage comes and goes above it. */
 export function growths({ samples }: StreamsEvidence): readonly number[] {
   const third = Math.floor(samples.length / 3);
   const count = samples[0]?.rssMb.length ?? 0;
@@ -92,7 +92,7 @@ export function growths({ samples }: StreamsEvidence): readonly number[] {
     const of = (part: StreamsEvidence['samples']): number =>
       quantile(
         part.map(({ rssMb }) => rssMb[process] ?? Number.NaN),
-        0.5,
+        0.1,
       );
     return of(samples.slice(-third)) - of(samples.slice(third, 2 * third));
   });
