@@ -29,8 +29,8 @@ export interface UpstreamClientOptions {
 }
 
 const sweepMs = 1_000;
-/** A kept connection that was closed says so at once; one that breaks later broke while the request was being answered. */
-const staleMs = 1_000;
+/** A kept connection that was closed says so at once, or when the loop of a busy process gets to it; one that breaks later broke while the request was being answered. */
+const staleMs = 5_000;
 
 export class UpstreamClient {
   readonly #options: OriginOptions;

@@ -1,6 +1,7 @@
 /** A process with an agent for every rollout that it is told of: one stream after the other, until the rollout is ended. */
 import { createHistogram } from 'node:perf_hooks';
 import { request, type ClientRequest } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { AgentsReport, RouteLine, ToAgents } from './agents.ts';
 
 /** A stream that was cut there ends here a moment later. */
@@ -35,7 +36,13 @@ class Agent {
     call.on('error', (error) => this.#over(error.message));
     call.on('response', (answer) => {
       let hasEnded = false;
-      if (answer.statusCode !== 200) this.#over(`status ${answer.statusCode}`);
+      if (answer.statusCode !== 200) {
+        void text(answer).then(
+          (said) => this.#over(`status ${answer.statusCode}: ${said}`),
+          (error: unknown) => this.#over(`status ${answer.statusCode}: ${String(error)}`),
+        );
+        return;
+      }
       answer.on('data', (piece: Buffer) => {
         hasEnded = piece.includes('[DONE]');
         note(piece);

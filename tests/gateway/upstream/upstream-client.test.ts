@@ -312,7 +312,7 @@ describe('a connection', { timeout: 60_000 }, () => {
       });
       const line = await asking.upstream.connection(0);
       await line.requests(2);
-      if (late) asking.clock.advance(1_000);
+      if (late) asking.clock.advance(5_000);
       if (partial) line.socket.write('H', () => line.socket.destroy());
       else line.socket.destroy();
       assert.match(await heard.end(), /^(?:CONNECTION_CLOSED|ECONNRESET)$/);
