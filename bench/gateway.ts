@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- gateway [relay|peers]`: what the relay adds to a model call at 64 at a time, over the same calls without it, in interleaved rounds; and
  * 1,024 streams at once: all complete, how late their events are, and whether a dead key is refused soon meanwhile. Agents, relay and upstream are
- * processes of their own. `peers`: the same beside nginx and Portkey's gateway, each on one core.
+ * processes of their own. `peers`: the same beside nginx, Portkey's gateway and LiteLLM, each on one core.
  */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

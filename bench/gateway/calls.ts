@@ -8,6 +8,7 @@ export interface CallsTask {
   readonly count: number;
   readonly concurrency: number;
   readonly isStreamed: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
   /** Of a complete stream; default: those of the upstream. */
   readonly events?: number;
 }
@@ -38,7 +39,7 @@ async function call(): Promise<void> {
   const begin = performance.now();
   const answer = await pool.request({
     ...{ method: 'POST', path, body },
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...task.headers },
   });
   if (!task.isStreamed) {
     await answer.body.arrayBuffer();
@@ -53,7 +54,7 @@ async function call(): Promise<void> {
     const lines = (rest + piece.toString()).split('\n\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
-      const at = /"at":"(\d+)"/.exec(line)?.[1];
+      const at = /at=(\d+) /.exec(line)?.[1];
       if (at === undefined) continue;
       events += 1;
       times.push(Number(now - BigInt(at)) / 1e6);

@@ -12,22 +12,38 @@ export function onCore(core: Core, words: readonly string[]): readonly string[] 
 
 /** Linux counts a hundred of them in a second. */
 const ticksPerMs = 1 / 10;
+const pageBytes = 4096;
+
+interface ProcessUse {
+  readonly ticks: number;
+  readonly pages: number;
+}
 
 /** Of a process with its children, in milliseconds. */
 export function processorMs(pid: number): number {
+  return familyOf(pid).reduce((sum, { ticks }) => sum + ticks, 0) / ticksPerMs;
+}
+
+/** Of a process with its children. */
+export function memoryBytes(pid: number): number {
+  return familyOf(pid).reduce((sum, { pages }) => sum + pages, 0) * pageBytes;
+}
+
+function familyOf(pid: number): readonly ProcessUse[] {
   const parents = new Map<number, number[]>();
-  const ticks = new Map<number, number>();
+  const uses = new Map<number, ProcessUse>();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     const fields = statOf(name);
     if (fields === null) continue;
     const parent = Number(fields[1]);
     parents.set(parent, [...(parents.get(parent) ?? []), Number(name)]);
-    ticks.set(Number(name), Number(fields[11]) + Number(fields[12]));
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    uses.set(Number(name), { ticks, pages: Number(fields[21]) });
   }
   const family = [pid];
   for (const one of family) family.push(...(parents.get(one) ?? []));
-  return family.reduce((sum, one) => sum + (ticks.get(one) ?? 0), 0) / ticksPerMs;
+  return family.flatMap((one) => uses.get(one) ?? []);
 }
 
 function statOf(pid: string): readonly string[] | null {

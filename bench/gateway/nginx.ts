@@ -20,6 +20,25 @@ export const wholeAnswer = JSON.stringify({
   usage: { prompt_tokens: 2_000, completion_tokens: 450, total_tokens: 2_450 },
 });
 
+/** The same kind of answer with the ids and log-probabilities of 64 tokens, as vLLM tells them. */
+export const answerWithTokens = JSON.stringify({
+  ...{ id: 'chatcmpl-bench', object: 'chat.completion', created: 0, model: 'm' },
+  prompt_token_ids: Array.from({ length: 500 }, (_, index) => index),
+  choices: [
+    {
+      ...{ index: 0, finish_reason: 'stop' },
+      message: { role: 'assistant', content: 'word '.repeat(64) },
+      token_ids: Array.from({ length: 64 }, (_, index) => 1_000 + index),
+      logprobs: {
+        content: Array.from({ length: 64 }, (_, index) => ({
+          ...{ token: 'word ', logprob: -0.123456 - index, bytes: null, top_logprobs: [] },
+        })),
+      },
+    },
+  ],
+  usage: { prompt_tokens: 500, completion_tokens: 64, total_tokens: 564 },
+});
+
 const startMs = 10_000;
 
 export class Nginx implements AsyncDisposable {
@@ -35,9 +54,13 @@ export class Nginx implements AsyncDisposable {
     this.pid = child.pid ?? 0;
   }
 
-  /** Answers every request with `wholeAnswer`. */
-  static answering(core: Core): Promise<Nginx> {
-    const location = `default_type application/json; return 200 '${wholeAnswer}';`;
+  /** Answers every request alike. */
+  static answering(core: Core, answer = wholeAnswer): Promise<Nginx> {
+    // No word of its configuration may be longer than 4 KiB.
+    const pieces = answer.match(/.{1,3000}/g) ?? [];
+    const set = pieces.map((piece, index) => `set $piece${index}x '${piece}';`).join(' ');
+    const text = pieces.map((_, index) => `\${piece${index}x}`).join('');
+    const location = `default_type application/json; ${set} return 200 "${text}";`;
     return Nginx.#start(core, location, '');
   }
 

@@ -1,69 +1,35 @@
-/** Portkey's gateway from npm, installed once into the cache folder, on one core. */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+/**
+ * Portkey's gateway from npm, on one core. Its published image runs it on Node 20 (`FROM node:20-alpine`); that Node comes from npm too, built for glibc. Streams it
+ * answers with an error of its own on both.
+ */
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { onCore } from './cores.ts';
+import { npmInstalled, startedProgram, type RunningProgram } from './installed-program.ts';
 import { freePort } from './nginx.ts';
 
 const version = '1.15.2';
-const startMs = 30_000;
+const imageNode = '20.20.2';
 
-export interface RunningPortkey extends AsyncDisposable {
-  readonly url: string;
-  readonly pid: number;
-  /** By which it knows where calls go. */
-  readonly headers: Readonly<Record<string, string>>;
-}
+export const portkeyNodes = { image: `Node ${imageNode}`, ours: `Node ${process.versions.node}` };
 
-export async function startPortkey(upstreamUrl: string): Promise<RunningPortkey> {
+export async function startPortkey(
+  upstreamUrl: string,
+  node: keyof typeof portkeyNodes,
+): Promise<RunningProgram> {
   const port = await freePort();
-  const argv = [await installed(), `--port=${port}`, '--headless'];
-  const [program = '', ...words] = onCore('measured', [process.execPath, ...argv]);
-  const child = spawn(program, words, {
-    stdio: 'ignore',
-    env: { ...process.env, NODE_ENV: 'production' },
-  });
-  const origin = `http://127.0.0.1:${port}`;
-  const until = performance.now() + startMs;
-  while (!(await fetch(origin).then(always, never))) {
-    if (performance.now() > until || child.exitCode !== null)
-      throw new Error("Portkey's gateway does not start");
-    await delay(50);
-  }
-  return {
-    url: `${origin}/v1`,
-    pid: child.pid ?? 0,
+  const dir = await npmInstalled(`bench-portkey-${version}`, [`@portkey-ai/gateway@${version}`]);
+  const entry = path.join(dir, 'node_modules/@portkey-ai/gateway/build/start-server.js');
+  const program = node === 'ours' ? process.execPath : await nodeOfImage();
+  return await startedProgram([program, entry, `--port=${port}`, '--headless'], {
+    ...{ port, probe: '/', startMs: 30_000 },
     headers: {
       ...{ authorization: 'Bearer bench-upstream-key', 'x-portkey-provider': 'openai' },
       'x-portkey-custom-host': upstreamUrl,
     },
-    async [Symbol.asyncDispose]() {
-      if (child.exitCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
-    },
-  };
+  });
 }
 
-const always = (): boolean => true;
-const never = (): boolean => false;
-
-/** The file that starts it. */
-async function installed(): Promise<string> {
-  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
-  const root = process.env['SLIPWAY_CACHE_DIR'] ?? path.join(cache, 'slipway');
-  const dir = path.join(root, `portkey-${version}`);
-  const entry = path.join(dir, 'node_modules/@portkey-ai/gateway/build/start-server.js');
-  if (existsSync(entry)) return entry;
-  await mkdir(dir, { recursive: true });
-  await writeFile(path.join(dir, 'package.json'), '{"private":true}\n');
-  const argv = ['install', '--no-audit', '--no-fund', '--ignore-scripts'];
-  await promisify(execFile)('npm', [...argv, `@portkey-ai/gateway@${version}`], { cwd: dir });
-  return entry;
+async function nodeOfImage(): Promise<string> {
+  const name = `node-linux-${process.arch}`;
+  const dir = await npmInstalled(`bench-node-${imageNode}`, [`${name}@${imageNode}`]);
+  return path.join(dir, 'node_modules', name, 'bin/node');
 }
