@@ -28,7 +28,7 @@ const newPath = (): string => path.join(dir, `bench-${(folders += 1)}`);
 async function measure(agent: Batch['agent'], concurrency: number, modelUrl: string) {
   const taskDir = path.join(root, 'tasks/file-answer');
   // Several waves: what a process does only once is no part of a rate.
-  const count = Math.max(64, 2 * concurrency);
+  const count = Math.max(64, 4 * concurrency);
   const batch: Batch = { agent, count, concurrency, taskDir, modelUrl };
   const seconds = await interleaved(rounds, {
     run: () => runSeconds(batch, newPath()),
