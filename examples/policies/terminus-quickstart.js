@@ -253,10 +253,18 @@ function* act(plan, commands) {
   const lines = [...commands, `echo "end of ${checksum(commands)}: $?"`].map((line) => `${line}\n`);
   let seen = yield say(plan, lines);
   for (let turns = 0; turns < 60 && !end.test(seen); turns++)
-    seen += yield say('It is not through yet: I wait.', [''], 1);
+    seen = joined(seen, yield say('It is not through yet: I wait.', [''], 1));
   // A whole screen shows the end of what was run before as well.
   const [shown] = seen.split(end);
   return shown.split(/^end of \d+: \d+$/m).at(-1);
+}
+
+/** What comes later begins with the line that was the last one before: it may have been cut. */
+function joined(seen, more) {
+  const fresh = more.replace(/^New Terminal Output:\n+/, '');
+  const before = seen.trimEnd();
+  const at = before.lastIndexOf('\n') + 1;
+  return fresh.startsWith(before.slice(at)) ? before.slice(0, at) + fresh : seen + more;
 }
 
 function checksum(commands) {

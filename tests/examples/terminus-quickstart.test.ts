@@ -32,8 +32,8 @@ interface Played {
   readonly isFinished: boolean;
 }
 
-/** How the terminal shows what was typed: with the next look, two looks later, or with all that was shown before. */
-type Showing = 'at once' | 'late' | 'as a whole screen';
+/** How the terminal shows what was typed: with the next look, two looks later, with all that was shown before, or cut, of which the last line comes again. */
+type Showing = 'at once' | 'late' | 'as a whole screen' | 'in two pieces';
 
 /** Plays agent and terminal for a policy: the echo of what is typed, the lines of `screen`, and the exit status that was asked for. */
 async function play(
@@ -48,6 +48,7 @@ async function play(
   const replies: ParsedReply[] = [];
   const looks: string[] = showing === 'late' ? ['', ''] : [];
   let shown = '';
+  let wasCut = false;
   for (let turn = 0; turn < maxTurns; turn++) {
     const request = { messages, tools: [], turn, model: 'mock', seed: 0, random: () => 0.5 };
     const { content } = await policy(request);
@@ -59,6 +60,12 @@ async function play(
     typed.push(...keys);
     looks.push(keys.map((line) => show(line, screen)).join(''));
     shown = `${showing === 'as a whole screen' ? shown : ''}${looks.shift() ?? ''}`;
+    const lines = shown.split('\n');
+    if (showing === 'in two pieces' && shown.includes('\nend of ') && !wasCut) {
+      shown = lines.slice(0, -3).join('\n');
+      looks.unshift(lines.slice(-4).join('\n'));
+      wasCut = true;
+    } else wasCut = false;
     const output = `New Terminal Output:\n\n${shown}`;
     const answer = parsed.isTaskComplete ? completionQuestion('json', output) : output;
     messages.push(
@@ -128,7 +135,7 @@ const rows: readonly [folder: string, screen: Screen, writes: readonly string[]]
 ];
 
 for (const [folder, screen, writes] of rows)
-  for (const showing of ['at once', 'late', 'as a whole screen'] as const)
+  for (const showing of ['at once', 'late', 'as a whole screen', 'in two pieces'] as const)
     test(`the quickstart policy writes what it has read, shown ${showing}: ${folder}`, async () => {
       const { typed, isFinished } = await play(await instructionOf(folder), screen, showing);
       for (const line of writes) assert.ok(typed.includes(line), `${line} in ${typed.join('')}`);
