@@ -90,7 +90,7 @@ export class CallServer {
     return true;
   }
 
-  /** For calls of chat completions with a key that lives: what begins one; null = it is to be handled, and nothing was touched. */
+  /** For calls of chat completions with a key that lives: what begins one, and never throws; null = it is to be handled, and nothing was touched. */
   admit(head: RawHead): ((agent: AgentSide) => void) | null {
     if (head.length > this.#bodyLimitBytes) return null;
     const { target, key } = callOf(head) ?? {};
@@ -99,11 +99,14 @@ export class CallServer {
     const route = this.#parts.keys.find(key);
     if (route === null) return null;
     return (agent) => {
-      const refusal = this.#refusalByBudget(target, route);
-      if (refusal === null) this.#relay({ target, key, route }, agent);
-      else {
-        answerError(agent, refusal);
-        agent.discard();
+      try {
+        const refusal = this.#refusalByBudget(target, route);
+        if (refusal === null) this.#relay({ target, key, route }, agent);
+        else refuseAgent(agent, refusal);
+      } catch (error) {
+        this.#notes.defect(error);
+        if (agent.sentStatus === null) refuseAgent(agent, ownDefect);
+        else agent.destroy();
       }
     };
   }
@@ -215,6 +218,11 @@ export class CallServer {
       this.#notes.observerFailed(error);
     }
   }
+}
+
+function refuseAgent(agent: AgentSide, error: GatewayError): void {
+  answerError(agent, error);
+  agent.discard();
 }
 
 /** null = the upstream's own. */

@@ -140,9 +140,17 @@ export class RelayCall implements UpstreamSink, AgentListener, RunningCall {
 
   ended(): void {
     this.#isUpstreamDone = true;
+    const { agent, onRefusal } = this.#parts;
     const refusal = this.#refusal;
-    if (refusal === null) this.#finish();
-    else if (!this.#isSentAgain(refusal)) this.#answerRefusal(refusal);
+    try {
+      if (refusal === null) this.#finish();
+      else if (!this.#isSentAgain(refusal)) this.#answerRefusal(refusal);
+    } catch (error) {
+      onRefusal(this.#status, messageOf(error));
+      this.#breakOff(error);
+    }
+    // An upstream may answer before it has read all.
+    agent.discard();
     this.#settle();
   }
 
@@ -223,9 +231,7 @@ export class RelayCall implements UpstreamSink, AgentListener, RunningCall {
     try {
       shown = this.#filter.push(capture?.push(bytes) ?? bytes);
     } catch (error) {
-      this.#endsEarly('cut', messageOf(error));
-      this.#endUpstream();
-      agent.destroy();
+      this.#breakOff(error);
       return;
     }
     if (shown.length > 0 && !agent.write(shown)) this.#exchange?.pause();
@@ -238,8 +244,15 @@ export class RelayCall implements UpstreamSink, AgentListener, RunningCall {
     const shown = last === null ? null : this.#filter.push(last);
     const held = this.#filter.end();
     agent.end(shown === null ? held : Buffer.concat([shown, held]));
-    // An upstream may answer before it has read all.
-    agent.discard();
+  }
+
+  /** What came can be shown to nobody: an answer that has begun must not look like one that ended. */
+  #breakOff(error: unknown): void {
+    const { agent } = this.#parts;
+    this.#endsEarly('cut', messageOf(error));
+    if (agent.sentStatus === null) answerError(agent, ownDefect);
+    else agent.destroy();
+    this.#endUpstream();
   }
 
   /** The upstream does not know a field that the agent did not send: it is asked without it. */

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/core/clock.ts';
 import { silentLogger } from '../../src/core/logger.ts';
 import { openEngine } from '../../src/engines/registry.ts';
+import type { CallCapture, CallRecord } from '../../src/gateway/capture/call-capture.ts';
 import { ModelGateway, type ModelGatewayOptions } from '../../src/gateway/model-gateway.ts';
 import type { ModelRoute } from '../../src/wire/rollout/model-route.ts';
 import { UrlPolicy } from '../../src/wire/url-policy.ts';
@@ -46,6 +47,19 @@ export async function startRelay(
       server.close();
       await once(server, 'close');
     },
+  };
+}
+
+/** A capture that keeps nothing; `begin` is asked for the record of each call. */
+export function captureWith(begin: () => CallRecord): CallCapture {
+  const nothing = (): Promise<void> => Promise.resolve();
+  return {
+    open: () => ({
+      ...{ activity: { calls: 0, problem: null }, unknownFields: new Set<string>(), begin },
+      ...{ room: nothing, written: nothing, close: nothing },
+    }),
+    fileOf: () => Promise.resolve(null),
+    forget: nothing,
   };
 }
 

@@ -6,7 +6,7 @@ import { fastify } from 'fastify';
 import type { RelayedCall } from '../../src/gateway/model-gateway.ts';
 import { registerGateway } from '../../src/gateway/register-gateway.ts';
 import { ChatUpstream } from '../fakes/chat-upstream.ts';
-import { bearer, call, openCall, startRelay } from './relay-fixture.ts';
+import { bearer, call, captureWith, openCall, startRelay } from './relay-fixture.ts';
 
 describe('the ends of calls', { timeout: 60_000 }, () => {
   it('an agent that leaves ends the request upstream', async () => {
@@ -96,6 +96,35 @@ describe('the ends of calls', { timeout: 60_000 }, () => {
         200,
       );
   });
+
+  for (const [what, status, around, told] of [
+    ['a refusal', 400, ['{"detail":', '}'], 500],
+    ['an answer', 200, ['{"choices":[{"token_ids":[1],"message":{"content":', '}}]}'], null],
+  ] as const)
+    it(`${what} that is nested too deeply to be written again ends its call, and nothing else`, async () => {
+      const depth = 30_000;
+      const deep = around.join('['.repeat(depth) + ']'.repeat(depth));
+      await using upstream = await ChatUpstream.start((response, { url }) => {
+        const isDeep = url.startsWith('/deep');
+        response.writeHead(isDeep ? status : 200, { 'content-type': 'application/json' });
+        response.end(isDeep ? deep : '{"choices":[]}');
+      });
+      const ignored = { sent: () => undefined, part: () => undefined, ended: () => undefined };
+      await using running = await startRelay({
+        ...{ engineKind: 'vllm', capture: captureWith(() => ignored) },
+      });
+      const route = await running.route('r', `${upstream.url}/deep`);
+      const url = `${route.baseUrl}/chat/completions`;
+      const got = await call(url, { headers: bearer(route), body: '{}' }).then(
+        (answer) => answer.status,
+        () => null, // it broke off
+      );
+      assert.equal(got, told);
+      while (running.relay.runningCalls > 0) await turn();
+      assert.equal((await running.relay.activity('r'))?.refusal?.status, status);
+      const other = await running.route('other', upstream.url);
+      assert.equal((await call(url, { headers: bearer(other), body: '{}' })).status, 200);
+    });
 
   it('hundreds of streams at once end with what they were sent', async () => {
     const streams = 200;

@@ -88,7 +88,7 @@ export class RawConnection implements RawLine {
     const mine = Math.min(agent.left, bytes.length);
     if (mine > 0) agent.came(mine === bytes.length ? bytes : bytes.subarray(0, mine));
     if (mine < bytes.length) this.#hold(bytes.subarray(mine));
-    else this.#turn();
+    this.#turn();
   }
 
   #begin(bytes: Buffer): void {

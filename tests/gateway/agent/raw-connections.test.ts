@@ -14,7 +14,8 @@ import { ChatUpstream, type Answer } from '../../fakes/chat-upstream.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 import { until } from '../../support/until.ts';
 import { RandomDraws } from '../proof/random-draws.ts';
-import { anyUpstream } from '../relay-fixture.ts';
+import { anyUpstream, captureWith } from '../relay-fixture.ts';
+import { ScriptedUpstream } from '../upstream/scripted-upstream.ts';
 
 /** A gateway whose server reads its connections itself, an upstream, and how many requests came to `node:http`. */
 class RawServing implements AsyncDisposable {
@@ -279,6 +280,67 @@ describe('a connection of calls', { timeout: 60_000 }, () => {
     await serving.upstream.opened(1);
     assert.deepEqual(await serving.gateway.abort('other'), { callsEnded: 1 });
     assert.match(await client.got(/ROUTE_KEY_INVALID/), /^HTTP\/1\.1 401 /);
+    assert.equal(serving.handled, 0);
+    client.socket.destroy();
+  });
+
+  it('goes on with a request that comes in one piece with the rest of a refused one', async () => {
+    await using serving = await RawServing.start(echo);
+    serving.key = await serving.route('once', { ...noRules, budgets: { max_turns: 1 } });
+    const client = serving.connect();
+    client.socket.write(serving.request('one'));
+    await client.got(/one\.$/);
+    client.socket.write(serving.request('half').replace('Length: 4', 'Length: 8'));
+    await client.got(/BUDGET_EXHAUSTED/);
+    client.socket.write(`rest${serving.request('three')}`);
+    await client.got(/BUDGET_EXHAUSTED/);
+    assert.equal(serving.handled, 0);
+    client.socket.destroy();
+  });
+
+  for (const isRaw of [true, false])
+    it(`is read to the end of a request that the upstream has answered before, ${isRaw ? 'here' : 'by node:http'} too`, async () => {
+      await using serving = await RawServing.start(echo, { isRaw });
+      await using upstream = await ScriptedUpstream.start();
+      const address = { upstreamUrl: `http://127.0.0.1:${upstream.port}`, upstreamKey: null };
+      serving.key = (await serving.gateway.register({ rolloutId: 'early', ...address })).apiKey;
+      const client = serving.connect();
+      // More than the system holds between the three.
+      const [pieces, megabyte] = [40, 1024 * 1024];
+      const large = Buffer.from(serving.request('x'.repeat(pieces * megabyte)));
+      let sent = 0;
+      const send = (): void => {
+        const piece = large.subarray(sent * megabyte, (sent + 1) * megabyte);
+        client.socket.write(piece, () => {
+          sent += 1;
+          if (sent <= pieces) send();
+        });
+      };
+      send();
+      const line = await upstream.connection(0);
+      line.socket.pause();
+      await until('no progress', async () => {
+        const before = sent;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return sent > 0 && sent === before;
+      });
+      assert.ok(sent < pieces, `${sent} are on their way`);
+      line.socket.write('HTTP/1.1 413 Content Too Large\r\ncontent-length: 0\r\n\r\n');
+      await client.got(/HTTP\/1\.1 413 [^]*status 413/);
+      await until('all of it', () => sent > pieces);
+      client.socket.destroy();
+    });
+
+  it('hears of a defect, and is served on', async () => {
+    const begin = (): never => {
+      throw new Error('a defect of the capture');
+    };
+    await using serving = await RawServing.start(echo, { capture: captureWith(begin) });
+    const client = serving.connect();
+    for (let count = 0; count < 2; count += 1) {
+      client.socket.write(serving.request('{}'));
+      assert.match(await client.got(/INTERNAL/), /^HTTP\/1\.1 500 /);
+    }
     assert.equal(serving.handled, 0);
     client.socket.destroy();
   });
