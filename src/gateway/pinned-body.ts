@@ -2,6 +2,7 @@
  * The body of a chat request with pinned sampling parameters: the members that are pinned are cut out of its bytes, wherever and however often they stand, and
  * the pins are put at its end. All else stays byte for byte: read and written again, `1.0` would become `1`, and with it the prompt that a template makes of a tool.
  */
+import { membersOf } from '../core/json-members.ts';
 import { RequestProblem } from './dialects/dialect.ts';
 
 /** Other names of a pin. */
@@ -11,13 +12,6 @@ export interface PinnedBody {
   readonly bytes: Buffer;
   /** Names that the client gave other values; for the log. */
   readonly replaced: readonly string[];
-}
-
-interface Member {
-  readonly name: string;
-  /** Of the name and of the value in the body. */
-  readonly from: number;
-  readonly to: number;
 }
 
 /** Throws RequestProblem for what is no JSON object. */
@@ -30,6 +24,7 @@ export function pinnedBody(body: Buffer, pins: Readonly<Record<string, unknown>>
       values.has(pinOf(name)) &&
       JSON.stringify(given[name]) !== JSON.stringify(values.get(pinOf(name))),
   );
+  // One character of it is one byte; a name of other letters than ASCII is pinned nowhere, so it does not matter what its bytes are read as.
   const kept = membersOf(body.toString('latin1'))
     .filter(({ name }) => !values.has(pinOf(name)))
     .map(({ from, to }) => body.subarray(from, to));
@@ -58,61 +53,4 @@ function objectIn(body: Buffer): Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new RequestProblem('the body is not a JSON object');
   return value as Readonly<Record<string, unknown>>;
-}
-
-/** Of an object that is known to be JSON; one character of `text` is one byte. */
-function membersOf(text: string): readonly Member[] {
-  const members: Member[] = [];
-  let depth = 0;
-  let from = -1;
-  let name = '';
-  const end = (at: number): void => {
-    if (from !== -1) members.push({ name, from, to: trimmedEnd(text, at) });
-    from = -1;
-  };
-  for (let at = 0; at < text.length; at += 1)
-    switch (text.charAt(at)) {
-      case '"': {
-        const close = endOfString(text, at);
-        if (depth === 1 && from === -1) {
-          from = at;
-          name = decoded(text.slice(at, close + 1));
-        }
-        at = close;
-        break;
-      }
-      case '{':
-      case '[':
-        depth += 1;
-        break;
-      case '}':
-      case ']':
-        if (depth === 1) end(at);
-        depth -= 1;
-        break;
-      case ',':
-        if (depth === 1) end(at);
-        break;
-    }
-  return members;
-}
-
-/** A name of other letters than ASCII is pinned nowhere: what its bytes are read as does not matter. */
-function decoded(quoted: string): string {
-  const value: unknown = JSON.parse(quoted);
-  return typeof value === 'string' ? value : '';
-}
-
-function endOfString(text: string, from: number): number {
-  for (let at = text.indexOf('"', from + 1); ; at = text.indexOf('"', at + 1)) {
-    let slashes = 0;
-    while (text[at - 1 - slashes] === '\\') slashes += 1;
-    if (slashes % 2 === 0) return at;
-  }
-}
-
-function trimmedEnd(text: string, to: number): number {
-  let end = to;
-  while (/[ \t\r\n]/.test(text[end - 1] ?? 'x')) end -= 1;
-  return end;
 }
