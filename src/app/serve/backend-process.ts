@@ -10,9 +10,9 @@ import type {
   ExecutionResult,
 } from '../../backends/execution-backend.ts';
 import { errorOf, faultOf } from '../../core/error-fault.ts';
-import { messageOf } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import { composeApp } from '../compose.ts';
+import { livesWithServer } from './lives-with-server.ts';
 import { makeBackendHere } from './open-backend.ts';
 import type {
   BackendAnswer,
@@ -206,19 +206,10 @@ async function make({ config, composition }: BackendTask): Promise<void> {
   }
 }
 
-// What a terminal sends goes to the server too, which says what is to be done.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-// Without a server nothing of this is anybody's; the next one removes the sandboxes.
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
-// Whoever reads what it prints may go: that ends its output, and no rollout.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-process.on('uncaughtException', (error: unknown) => {
-  process.stderr.write(
-    `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-  );
-  const crashed: FromBackend = { kind: 'crashed', why: messageOf(error) };
+livesWithServer((why, told) => {
+  const crashed: FromBackend = { kind: 'crashed', why };
   flush();
-  send(crashed, () => process.exit(1));
+  send(crashed, told);
 });
 process.once('message', (message: ToBackend) => {
   if (message.kind === 'make') void make(message.task);

@@ -6,7 +6,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { FastifyInstance } from 'fastify';
 import { systemClock } from '../../../core/clock.ts';
 import { faultOf } from '../../../core/error-fault.ts';
-import { messageOf } from '../../../core/errors.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
 import { openEngine } from '../../../engines/registry.ts';
 import { ModelGateway } from '../../../gateway/model-gateway.ts';
@@ -17,6 +16,7 @@ import { buildDataServer } from '../../../server/data-server.ts';
 import { defaultServerLimits } from '../../../server/ports.ts';
 import { vitalsOf } from '../../../telemetry/process-metrics.ts';
 import { UrlPolicy } from '../../../wire/url-policy.ts';
+import { livesWithServer } from '../lives-with-server.ts';
 import { closeServer, listen } from '../listen.ts';
 import { toldLogger } from '../told-logger.ts';
 import { gatewaySettings } from './gateway-parts.ts';
@@ -171,18 +171,9 @@ function make(task: WorkerTask): void {
   });
 }
 
-// What a terminal sends goes to the server too, which says what is to be done.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-// Without a server nobody can say whose keys still live.
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
-// Whoever reads what it prints may go: that ends its output, and no rollout.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-process.on('uncaughtException', (error: unknown) => {
-  process.stderr.write(
-    `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-  );
-  const crashed: FromWorker = { kind: 'crashed', why: messageOf(error) };
-  send(crashed, () => process.exit(1));
+livesWithServer((why, told) => {
+  const crashed: FromWorker = { kind: 'crashed', why };
+  send(crashed, told);
 });
 process.once('message', (message: ToWorker) => {
   if (message.kind === 'make') make(message.task);
