@@ -113,12 +113,18 @@ class FolderDraft {
   #put(name: string, put: () => void): void {
     try {
       if (!isKeepable(name)) throw new Error('it is no name for a file of the archive');
-      // Of two with one name the later one counts.
-      rmSync(path.join(this.#dir, name), { recursive: true, force: true });
+      this.#clear(path.join(this.#dir, name));
       put();
     } catch (error) {
       this.#problem(name, error);
     }
+  }
+
+  /** Of two with one name the later one counts. */
+  #clear(place: string): void {
+    rmSync(place, { recursive: true, force: true });
+    for (const dir of this.#folders)
+      if (dir === place || dir.startsWith(`${place}${path.sep}`)) this.#folders.delete(dir);
   }
 
   #write(name: string, text: string): void {

@@ -175,6 +175,16 @@ describe('the archive', () => {
     assert.equal(await kept('x'), '1');
   });
 
+  it('keeps of two files, or folders, with one name the later one', async () => {
+    for (const part of ['a', 'b']) {
+      await mkdir(path.join(source, part, 'deep'), { recursive: true });
+      await writeFile(path.join(source, part, 'deep', part), part);
+    }
+    const files = ['a', 'b'].map((part) => ({ name: 'logs/x', path: path.join(source, part) }));
+    assert.deepEqual(await archive.save(rollout({ files })), []);
+    assert.deepEqual(await paths(), ['logs/x/deep/b']);
+  });
+
   it('replaces secrets everywhere, over the ends of chunks and in other spellings too', async () => {
     const secret = 'key-"quoted"-é';
     const edge = 1024 * 1024;
