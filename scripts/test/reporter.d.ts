@@ -8,6 +8,7 @@ export interface Tally {
 
 export class Reporter {
   constructor(options: { readonly isVerbose: boolean; readonly print: (line: string) => void });
+  readonly failures: readonly string[];
   see(event: TestEvent): void;
   finish(): Tally;
 }

@@ -8,6 +8,7 @@ import { repositoryDir } from '../setup/repository.js';
 import { addTally, emptyTally, resultLine } from './tally.js';
 
 const maxPrintedLines = 200;
+const maxRepeatedLines = 40;
 
 /**
  * @typedef {object} FileReport
@@ -21,6 +22,8 @@ export class Reporter {
   /** @type {Map<string, FileReport>} */
   #files = new Map();
   #total = emptyTally;
+  /** @type {string[]} */
+  #failures = [];
   #options;
 
   /** @param {{ readonly isVerbose: boolean, readonly print: (line: string) => void }} options */
@@ -44,6 +47,11 @@ export class Reporter {
   finish() {
     for (const file of this.#files.keys()) this.#ended(file, 0);
     return this.#total;
+  }
+
+  /** What failed, by file, to be said again at the end: of a long report often only the end is kept. @returns {readonly string[]} */
+  get failures() {
+    return this.#failures;
   }
 
   /** @param {string | undefined} file */
@@ -119,8 +127,10 @@ export class Reporter {
     }
     const { tally } = report;
     this.#total = addTally(this.#total, tally);
-    this.#options.print(resultLine(relative(repositoryDir, file), tally, durationMs));
-    for (const line of report.lines) this.#options.print(line);
+    const line = resultLine(relative(repositoryDir, file), tally, durationMs);
+    if (tally.failed > 0) this.#failures.push(line, ...report.lines.slice(0, maxRepeatedLines));
+    this.#options.print(line);
+    for (const detail of report.lines) this.#options.print(detail);
     if (tally.failed > 0 && report.output.trim() !== '') {
       this.#options.print('  it printed:');
       const lines = report.output.trimEnd().split('\n').slice(-maxPrintedLines);

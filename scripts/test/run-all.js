@@ -16,10 +16,13 @@ const nothing = { alone: [], engine: [], paired: [], plain: [] };
 async function main() {
   const startedAt = Date.now();
   let tally = emptyTally;
+  /** @type {string[]} */
+  const failedChecks = [];
   const checking = checks
     .filter((check) => patterns.length === 0 || patterns.includes(check.name))
     .map((check) => async () => {
       const ofCheck = await runCheck(check);
+      if (ofCheck.failed > 0) failedChecks.push(`✖ ${check.name}`);
       tally = addTally(tally, ofCheck);
     });
   const others = patterns.filter((pattern) => !checks.some((check) => check.name === pattern));
@@ -36,6 +39,8 @@ async function main() {
   await inLanes(testing(plan.alone), 1);
   tally = addTally(tally, reporter.finish());
 
+  const failures = [...failedChecks, ...reporter.failures];
+  if (failures.length > 0) console.log(['', 'Failed:', ...failures].join('\n'));
   console.log(`\n${Math.round((Date.now() - startedAt) / 1000)} s in all`);
   if (tally.passed + tally.failed + tally.skipped === 0) {
     console.error(`Nothing matches ${patterns.join(' ')}.`);

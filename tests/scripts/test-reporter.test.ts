@@ -21,6 +21,7 @@ const files = {
 describe('the test reporter', () => {
   let dir = '';
   let report = '';
+  let failures = '';
   let tally: Tally = { passed: 0, failed: 0, skipped: 0 };
 
   before(async () => {
@@ -36,6 +37,7 @@ describe('the test reporter', () => {
     for await (const event of run({ files: paths })) reporter.see(event as never);
     tally = reporter.finish();
     report = lines.join('\n');
+    failures = reporter.failures.join('\n');
   });
 
   after(() => {
@@ -57,6 +59,13 @@ describe('the test reporter', () => {
     assert.match(report, /a hint from the file/);
     assert.match(report, /Error: at import|at import/);
     assert.match(report, /it holds no test/);
+  });
+
+  it('says again at the end what failed, with its file, and nothing else', () => {
+    assert.match(failures, /✖ \S*bad\.test\.mjs.*\n {2}✖ outer › fails[^]*1 !== 2/);
+    assert.match(failures, /✖ \S*crash\.test\.mjs/);
+    assert.match(failures, /✖ \S*empty\.test\.mjs.*\n {2}✖ it holds no test/);
+    assert.doesNotMatch(failures, /good\.test|a hint from the file/);
   });
 
   it('prints skipped tests with their reason', () => {
