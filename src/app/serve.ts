@@ -14,6 +14,7 @@ import { messageOf, RolloutError } from '../core/errors.ts';
 import { never } from '../core/linked-abort.ts';
 import { Scope } from '../core/scope.ts';
 import type { GatewayControl } from '../gateway/gateway-control.ts';
+import { SamplesThread } from '../gateway/samples/samples-thread.ts';
 import { HangFinder } from '../scheduler/hang-finder.ts';
 import { RolloutScheduler } from '../scheduler/rollout-scheduler.ts';
 import { buildControlServer } from '../server/control-server.ts';
@@ -145,6 +146,8 @@ export async function startServer(
     ...{ dir: archiveDirOf(dataDir), logger: log, secrets },
     saveFolder: (task) => archiveThread.save(task),
   });
+  const samples = new SamplesThread();
+  scope.defer(() => samples.close());
   const gateway = openGateway(config, {
     ...{ ports, logger: log, policy },
     health: () => healthOf(scheduler, { instanceId, isKnownCaller: false }),
@@ -186,6 +189,7 @@ export async function startServer(
     ...{ service: scheduler, logger: log, instanceId, limits, clock, version },
     ...{ keys: callers.keys, allowFrom: callers.allowFrom },
     files: archive,
+    milesPayload: (file) => samples.milesPayload(file),
     metrics: telemetry,
     doctor: new HangFinder({
       ...{ service: scheduler, delivery: callbacks, backend, gateway: routes, clock },

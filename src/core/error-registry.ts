@@ -83,6 +83,7 @@ export const errorRegistry = {
   CAPTURE_TOO_LARGE: row(507, 'infrastructure', false, 'RuntimeError', 'The calls of a rollout are more than is captured of one.'),
   SESSION_SPILL_FAILED: row(503, 'infrastructure', true, 'OSError', 'Tokens of a session could not be written to disk, or read back.'),
   SAMPLES_INVALID: row(422, 'input', false, 'ValueError', 'A file of samples breaks a rule of its format, or does not agree with its own hash chain.'),
+  SAMPLES_UNAVAILABLE: row(409, 'input', false, 'ValueError', 'Samples were asked for of a rollout that has none, or none yet.'),
   SAMPLE_PICKER_INVALID: row(422, 'input', false, 'ValueError', 'A picker of samples gave back something other than some of the branches that it was given.'),
   AGENT_NOT_STOPPED: row(500, 'infrastructure', true, 'RuntimeError', 'Processes of the agent could not be proven dead before verification.'),
   STEP_SETUP_FAILED: row(422, 'task', false, 'RuntimeError', 'The setup script of a step failed.'),

@@ -140,6 +140,7 @@ export class RolloutScheduler implements RolloutService {
       ...{ rolloutId: id, status: state },
       reward: outcome?.reward ?? null,
       errMessage: outcome?.errMessage ?? null,
+      ...(outcome?.samples !== undefined && { samples: outcome.samples }),
     };
   }
 

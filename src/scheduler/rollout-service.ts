@@ -7,6 +7,7 @@ import type { Capacity } from '../wire/rollout/health.ts';
 import type { RolloutProgress } from '../wire/rollout/progress.ts';
 import type { CancelReceipt } from '../wire/rollout/receipt.ts';
 import type { RolloutRequest } from '../wire/rollout/rollout-request.ts';
+import type { RolloutSamples } from '../wire/rollout/rollout-samples.ts';
 import type { RolloutState } from '../wire/rollout/rollout-state.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 import type { Delivery, RolloutQuery, StoredEvent, StoredRollout } from '../store/rollout-store.ts';
@@ -39,6 +40,8 @@ export interface RolloutStatus {
   readonly status: RolloutState | 'unknown';
   readonly reward: number | null;
   readonly errMessage: string | null;
+  /** Absent until it has ended, and where nobody wants any. */
+  readonly samples?: RolloutSamples;
 }
 
 /** A rollout with everything that is known about it now. */

@@ -12,6 +12,7 @@ import { addFileRoutes } from './routes/files.ts';
 import { addHealthRoute } from './routes/health.ts';
 import { addRolloutRoutes } from './routes/rollout.ts';
 import { addRolloutsRoutes } from './routes/rollouts.ts';
+import { addSamplesRoute } from './routes/samples.ts';
 
 /** The control server: `/rollout`, `/health`, `/metrics` and `/api/v1`. It does not listen yet; whoever builds it closes it. */
 export function buildControlServer(parts: ControlServerParts): FastifyInstance {
@@ -26,6 +27,7 @@ export function buildControlServer(parts: ControlServerParts): FastifyInstance {
   addHealthRoute(routing);
   addRolloutsRoutes(routing);
   addFileRoutes(routing);
+  addSamplesRoute(routing);
   addEventRoutes(routing);
   addCallbackRoutes(routing);
   addDoctorRoutes(routing);

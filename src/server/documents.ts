@@ -8,6 +8,7 @@ import type { EventDocument } from '../wire/api/event.ts';
 import type { ReceiptDocument } from '../wire/api/receipt.ts';
 import type { RolloutDetailDocument, RolloutDocument } from '../wire/api/rollout.ts';
 import type { Diagnosis } from '../wire/rollout/diagnosis.ts';
+import { samplesDocumentOf } from '../wire/rollout/rollout-samples.ts';
 import type { CancelReceipt } from '../wire/rollout/receipt.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
@@ -64,6 +65,7 @@ function outcomeOf(outcome: RolloutOutcome): NonNullable<RolloutDocument['outcom
     trainable: outcome.trainable,
     retryable: outcome.retryable,
     verdict: outcome.verdict === null ? null : { rewards: { ...outcome.verdict.rewards } },
+    samples: outcome.samples === undefined ? null : samplesDocumentOf(outcome.samples),
   };
 }
 

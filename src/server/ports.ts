@@ -32,6 +32,9 @@ export interface RolloutFiles {
   locate(rolloutId: string, path: string): Promise<string | null>;
 }
 
+/** The payload that clients of Miles take, made of a file of samples. */
+export type MilesPayload = (file: string) => Promise<Uint8Array>;
+
 /** Which addresses a controller may name. */
 export interface AddressPolicy {
   /** Why `url` may not be used, in one sentence without its user-info; null = it may. */
@@ -68,6 +71,7 @@ export interface ControlServerParts {
   /** CIDR blocks or addresses from which no key is asked: their callers are the operator. Compiled by `compileAllowFrom`. */
   readonly allowFrom: AllowFrom;
   readonly files: RolloutFiles;
+  readonly milesPayload: MilesPayload;
   readonly metrics: MetricsText;
   readonly doctor: Doctor;
   readonly addresses: AddressPolicy;

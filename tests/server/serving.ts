@@ -61,6 +61,7 @@ export class Serving<S extends RolloutService = FakeRolloutService> implements A
     this.app = buildControlServer({
       keys: noKeys,
       files: { list: async () => [], locate: async () => null },
+      milesPayload: async () => new Uint8Array(),
       metrics: { contentType: 'text/plain; version=0.0.4', text: async () => 'up 1\n' },
       doctor: { diagnose: async () => null, diagnoseServer: async () => [] },
       addresses: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),

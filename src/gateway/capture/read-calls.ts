@@ -30,13 +30,19 @@ export interface ReadCall {
   readonly facts: JsonRecord;
 }
 
-/** TRAJECTORY_INVALID for a file that is no capture. What was torn by the death of the server is left out. */
-export async function* readCalls(file: string): AsyncGenerator<ReadCall> {
+/**
+ * TRAJECTORY_INVALID for a file that is no capture. What was torn by the death of the server is left out. `onWhole` is called when the file says that nothing is
+ * missing.
+ */
+export async function* readCalls(file: string, onWhole?: () => void): AsyncGenerator<ReadCall> {
   const open = new Map<unknown, AtifStep>();
   for await (const line of readSpill(file)) {
     if ('slipway_spill' in line) continue;
     const call = line.extra?.['call'];
-    if (call === undefined) continue; // the last one
+    if (call === undefined) {
+      if (line.extra?.['calls'] !== undefined) onWhole?.();
+      continue; // the last one
+    }
     const asked = open.get(call);
     if (asked === undefined) open.set(call, line);
     else {

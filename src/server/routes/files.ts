@@ -27,8 +27,15 @@ export function addFileRoutes(routing: Routing): void {
     const file = kept.find((candidate) => candidate.path === path);
     const place = file === undefined ? null : await files.locate(rollout.id, path);
     if (file === undefined || place === null) throw new Refusal(404, 'Not Found');
-    return await send(call, file, place);
+    return await sendFile(call, { file, place });
   });
+}
+
+export interface FileToSend {
+  readonly file: KeptFile;
+  /** Where it is on this host. */
+  readonly place: string;
+  readonly type?: string;
 }
 
 function fileDocumentOf({ path, sizeBytes, sha256, modifiedAt }: KeptFile): FileDocument {
@@ -43,7 +50,11 @@ function isPlainPath(path: string): boolean {
   );
 }
 
-async function send({ request, reply }: Call, file: KeptFile, place: string): Promise<unknown> {
+/** A file, or what is asked of it: a range, or nothing where the caller has it. */
+export async function sendFile(
+  { request, reply }: Call,
+  { file, place, type = 'application/octet-stream' }: FileToSend,
+): Promise<unknown> {
   const etag = `"${file.sha256}"`;
   const about = {
     etag,
@@ -70,7 +81,7 @@ async function send({ request, reply }: Call, file: KeptFile, place: string): Pr
   }
   if (range.kind === 'part')
     reply.status(206).header('content-range', `bytes ${first}-${last}/${file.sizeBytes}`);
-  reply.type('application/octet-stream').header('content-length', last - first + 1);
+  reply.type(type).header('content-length', last - first + 1);
   if (handle === null) return last < first ? '' : Readable.from([]);
   return handle.createReadStream({ start: first, end: last });
 }

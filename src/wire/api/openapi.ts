@@ -16,6 +16,7 @@ import {
 } from './operations.ts';
 import { receiptDocument, receiptsDocument } from './receipt.ts';
 import { rolloutDetailDocument, rolloutDocument, rolloutsDocument } from './rollout.ts';
+import { samplesDocument } from './samples.ts';
 import { cancelRequestSchema } from '../rollout/cancel.ts';
 import { rolloutRequestSchema } from '../rollout/rollout-request.ts';
 
@@ -42,6 +43,7 @@ const named: Readonly<Record<string, z.ZodType>> = {
   RolloutDetail: rolloutDetailDocument,
   RolloutRequest: rolloutRequestSchema,
   Rollouts: rolloutsDocument,
+  Samples: samplesDocument,
   Status: statusSchema,
   ValidationError: validationDocument,
   ValidationProblem: validationProblem,

@@ -14,6 +14,7 @@ import { eventsDocument } from './event.ts';
 import { filesDocument } from './file.ts';
 import { receiptsDocument } from './receipt.ts';
 import { rolloutDetailDocument, rolloutsDocument } from './rollout.ts';
+import { samplesDocument, samplesQuery } from './samples.ts';
 
 export interface Answer {
   readonly description: string;
@@ -82,6 +83,8 @@ export const statusSchema = z.object({
   status: z.enum([...rolloutStates, 'unknown']),
   reward: z.number().nullable(),
   err_message: z.string().nullable(),
+  /** Of one that has ended and was to be trained on. */
+  samples: samplesDocument.optional(),
 });
 
 export const dispositionsSchema = z.object({
@@ -208,6 +211,19 @@ const api = {
       304: { description: 'The caller has it.' },
       404: notFound,
       416: json('The file has no such range.', errorDocument),
+    },
+  },
+  rolloutSamples: {
+    id: 'rolloutSamples',
+    method: 'GET',
+    path: '/api/v1/rollouts/{id}/samples',
+    summary:
+      'Samples of a rollout that has ended: lines of NDJSON, or with `format=miles` one safetensors payload as clients of Miles take it.',
+    query: samplesQuery,
+    answers: {
+      200: { description: 'The samples.', mediaType: 'application/x-ndjson' },
+      404: notFound,
+      409: json('It has none: it runs, nobody wants any, or why not is said.', errorDocument),
     },
   },
   events: {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { callbackDocument } from './callback.ts';
 import { instant, rolloutState } from './common.ts';
 import { receiptDocument } from './receipt.ts';
+import { samplesDocument } from './samples.ts';
 
 export const waitingOnDocument = z.object({
   kind: z.string(),
@@ -25,6 +26,8 @@ export const outcomeDocument = z.object({
   trainable: z.boolean(),
   retryable: z.boolean(),
   verdict: z.object({ rewards: z.record(z.string(), z.number()) }).nullable(),
+  /** null = nobody wants samples of it. */
+  samples: samplesDocument.nullable(),
 });
 
 /** What the model calls of a live rollout do. */
@@ -46,7 +49,7 @@ export const callsDocument = z.object({
   /** The budget that is used up, once a call was refused for it. */
   spent: z
     .object({
-      limit: z.enum(['max_requests', 'max_turns', 'max_sampled_tokens']),
+      limit: z.enum(['max_requests', 'max_turns', 'max_sampled_tokens', 'max_call_tokens']),
       max: z.int(),
       used: z.int(),
       refused: z.int(),

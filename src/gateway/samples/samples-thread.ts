@@ -1,0 +1,90 @@
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { errorOf, type ErrorFault } from '../../core/error-fault.ts';
+import { messageOf, RolloutError } from '../../core/errors.ts';
+import { noSamples } from '../../wire/rollout/rollout-samples.ts';
+import type { MadeSamples, SampleMaker, SamplesTask } from './sample-maker.ts';
+
+type Work =
+  | { readonly kind: 'make'; readonly task: SamplesTask }
+  | { readonly kind: 'payload'; readonly file: string };
+
+export interface ToSamples {
+  readonly number: number;
+  readonly work: Work;
+}
+
+export interface FromSamples {
+  readonly number: number;
+  readonly made?: MadeSamples;
+  readonly payload?: Uint8Array;
+  readonly fault?: ErrorFault;
+}
+
+/** The same file where sources are compiled and where they are not. */
+const entry = new URL(`./samples-worker${path.extname(import.meta.filename)}`, import.meta.url);
+
+/** This side of the thread that makes samples. It is started when the first are wanted, and anew when it has died of one: only that rollout pays for it. */
+export class SamplesThread implements SampleMaker {
+  readonly #waiting = new Map<number, PromiseWithResolvers<FromSamples>>();
+  #worker: Worker | null = null;
+  #lastNumber = 0;
+  #isClosed = false;
+
+  async make(task: SamplesTask): Promise<MadeSamples> {
+    try {
+      const { made } = await this.#ask({ kind: 'make', task });
+      if (made !== undefined) return made;
+      throw new Error('nothing was made');
+    } catch (error) {
+      const why = `the samples cannot be put together: ${messageOf(error)}`;
+      return { samples: noSamples('not-made', why), file: null };
+    }
+  }
+
+  async milesPayload(file: string): Promise<Uint8Array> {
+    const { payload } = await this.#ask({ kind: 'payload', file });
+    return payload ?? new Uint8Array();
+  }
+
+  /** What is under way is broken off. Idempotent. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#worker?.terminate();
+  }
+
+  async #ask(work: Work): Promise<FromSamples> {
+    if (this.#isClosed) throw gone('it is closed');
+    const worker = (this.#worker ??= this.#start());
+    this.#lastNumber += 1;
+    const number = this.#lastNumber;
+    const waiting = Promise.withResolvers<FromSamples>();
+    this.#waiting.set(number, waiting);
+    worker.postMessage({ number, work } satisfies ToSamples);
+    const answer = await waiting.promise;
+    if (answer.fault !== undefined) throw errorOf(answer.fault);
+    return answer;
+  }
+
+  #start(): Worker {
+    const worker = new Worker(entry, { name: 'samples' });
+    let why = 'it has ended';
+    worker.on('message', (answer: FromSamples) => {
+      this.#waiting.get(answer.number)?.resolve(answer);
+      this.#waiting.delete(answer.number);
+    });
+    worker.on('error', (error) => (why = messageOf(error)));
+    worker.on('exit', () => {
+      this.#worker = null;
+      for (const { reject } of this.#waiting.values()) reject(gone(why));
+      this.#waiting.clear();
+    });
+    return worker;
+  }
+}
+
+function gone(why: string): RolloutError {
+  return new RolloutError('INTERNAL', `the thread that makes samples is gone: ${why}`, {
+    phase: 'collect',
+  });
+}
