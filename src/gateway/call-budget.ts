@@ -17,14 +17,16 @@ export interface CallUse {
   readonly requests: number;
   readonly turns: number;
   readonly tokens: number;
+  /** Prompt and answer of the longest; absent = nobody counted. */
+  readonly longestCall?: number;
 }
 
 /** One call's part in the budgets. */
 export interface CallShare {
   /** The upstream began to answer. Idempotent. */
   answered(): void;
-  /** Nothing more comes; with how many tokens were sampled. Idempotent. */
-  ended(sampledTokens: number): void;
+  /** Nothing more comes; with how many tokens were sampled, and how many the prompt had as far as that is known. Idempotent. */
+  ended(sampledTokens: number, promptTokens: number): void;
 }
 
 const nothing: CallShare = { answered: () => undefined, ended: () => undefined };
@@ -35,6 +37,7 @@ export class CallBudget {
   #requests: number;
   #turns: number;
   #tokens: number;
+  #longestCall: number;
   /** Running calls of which is not known yet whether they are turns. */
   #undecided = 0;
   #spent: Spent | null = null;
@@ -49,10 +52,14 @@ export class CallBudget {
     this.#requests = usedBefore?.requests ?? 0;
     this.#turns = usedBefore?.turns ?? 0;
     this.#tokens = usedBefore?.tokens ?? 0;
+    this.#longestCall = usedBefore?.longestCall ?? 0;
   }
 
   get used(): CallUse {
-    return { requests: this.#requests, turns: this.#turns, tokens: this.#tokens };
+    return {
+      ...{ requests: this.#requests, turns: this.#turns, tokens: this.#tokens },
+      longestCall: this.#longestCall,
+    };
   }
 
   /** The budget that refused a call, and how often; null = none has. */
@@ -61,7 +68,8 @@ export class CallBudget {
   }
 
   get countsTokens(): boolean {
-    return this.limits.max_sampled_tokens !== undefined;
+    const { max_sampled_tokens: ofAll, max_call_tokens: ofOne } = this.limits;
+    return ofAll !== undefined || ofOne !== undefined;
   }
 
   /** null = the call may go on. `running`: calls that have not ended. A budget that is used up counts the refusal. */
@@ -105,11 +113,12 @@ export class CallBudget {
     };
     return {
       answered: () => decide(1),
-      ended: (sampledTokens) => {
+      ended: (sampledTokens, promptTokens) => {
         if (hasEnded) return;
         hasEnded = true;
         decide(0);
         this.#tokens += sampledTokens;
+        this.#longestCall = Math.max(this.#longestCall, promptTokens + sampledTokens);
       },
     };
   }
@@ -119,6 +128,7 @@ export class CallBudget {
       ['max_requests', this.#requests],
       ['max_turns', kind === 'sampling' ? this.#turns : 0],
       ['max_sampled_tokens', kind === 'sampling' ? this.#tokens : 0],
+      ['max_call_tokens', kind === 'sampling' ? this.#longestCall : 0],
     ] as const;
     for (const [limit, used] of rows) {
       const max = this.limits[limit];
@@ -132,6 +142,7 @@ const words: Readonly<Record<Spent['limit'], string>> = {
   max_requests: 'requests',
   max_turns: 'turns',
   max_sampled_tokens: 'sampled tokens',
+  max_call_tokens: 'context',
 };
 
 function busy(message: string): GatewayError {

@@ -311,7 +311,7 @@ export class RelayCall implements UpstreamSink, AgentListener, RunningCall {
     this.#isOver = true;
     const { route, agent, share, capture, onEnd } = this.#parts;
     const { progress } = this;
-    share.ended(this.#sampled?.count ?? 0);
+    share.ended(this.#sampled?.count ?? 0, this.#sampled?.promptCount ?? 0);
     capture?.ended({
       ...{ end: this.#early.end ?? 'cut', status: this.#status, problem: this.#early.problem },
       isDelivered: agent.isDelivered,

@@ -1,10 +1,10 @@
 /**
- * How many tokens an answer of chat completions holds, read from its bytes as they pass. What the answer says last of `usage` holds, be it streamed or whole:
+ * How many tokens an answer of chat completions holds, and its prompt as the answer says, read from its bytes as they pass. What the answer says last of `usage` holds, be it streamed or whole:
  * inside any text the quotes of the name would be escaped, so it is found without parsing. A stream that says nothing of it, or broke off before, has one token
  * for each event at least.
  */
-const name = '"completion_tokens"';
-const pattern = /"completion_tokens"\s*:\s*(\d+)/g;
+const pattern = /"(completion|prompt)_tokens"\s*:\s*(\d+)/g;
+const names = ['"completion_tokens"', '"prompt_tokens"'];
 /** Of what is kept for the next piece: the name, spaces and the digits of a number. */
 const carriedLength = 64;
 
@@ -12,6 +12,7 @@ export class SampledTokens {
   readonly #isStream: boolean;
   #carried = '';
   #said: number | null = null;
+  #prompt = 0;
   #events = 0;
 
   constructor({ isStream }: { readonly isStream: boolean }) {
@@ -22,12 +23,19 @@ export class SampledTokens {
     return this.#said ?? this.#events;
   }
 
+  /** 0 where the answer does not say. */
+  get promptCount(): number {
+    return this.#prompt;
+  }
+
   push(piece: Buffer): void {
     const fresh = piece.toString('latin1');
     const text = this.#carried + fresh;
     if (this.#isStream) this.#countEvents(text, this.#carried.length);
-    if (text.includes(name))
-      for (const [, digits] of text.matchAll(pattern)) this.#said = Number(digits);
+    if (names.some((name) => text.includes(name)))
+      for (const [, what, digits] of text.matchAll(pattern))
+        if (what === 'prompt') this.#prompt = Number(digits);
+        else this.#said = Number(digits);
     this.#carried = text.slice(-carriedLength);
   }
 

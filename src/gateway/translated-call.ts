@@ -62,6 +62,7 @@ export class TranslatedCall implements RunningCall {
   readonly #link = new LinkedAbort([]);
   /** As the upstream says; until then, and where it does not, one for each piece. */
   #sampledTokens = 0;
+  #promptTokens = 0;
   /** For the capture: why it ended before the engine's end, with what the upstream said. */
   #early: { end: CallEnd; status: number | null; problem: string | null } | null = null;
   #status: number | null = null;
@@ -254,8 +255,10 @@ export class TranslatedCall implements RunningCall {
       if (event.type === 'item-delta') {
         characters += event.delta.length;
         this.#sampledTokens += 1;
-      } else if (event.type === 'end' && event.answer.usage !== null)
+      } else if (event.type === 'end' && event.answer.usage !== null) {
         this.#sampledTokens = event.answer.usage.outputTokens;
+        this.#promptTokens = event.answer.usage.inputTokens;
+      }
     this.progress.came(characters);
     return events;
   }
@@ -298,7 +301,7 @@ export class TranslatedCall implements RunningCall {
     const { route, response, share, onEnd } = this.#parts;
     if (!response.closed) await once(response, 'close').catch(() => undefined);
     this.#link[Symbol.dispose]();
-    share.ended(this.#sampledTokens);
+    share.ended(this.#sampledTokens, this.#promptTokens);
     this.#capture();
     route.end(this.progress);
     this.progress.over();

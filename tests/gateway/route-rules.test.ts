@@ -166,6 +166,7 @@ describe('budgets of a rollout', { timeout: 60_000 }, () => {
     [{ max_turns: 2 }, 2, 'max_turns'],
     [{ max_requests: 2, max_turns: 9 }, 2, 'max_requests'],
     [{ max_sampled_tokens: 5 }, 3, 'max_sampled_tokens'],
+    [{ max_call_tokens: 9 }, 1, 'max_call_tokens'],
   ];
   for (const [budgets, calls, limit] of spend)
     for (const dialect of dialectNames)

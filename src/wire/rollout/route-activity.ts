@@ -29,7 +29,7 @@ export interface RouteActivity {
   } | null;
   /** The budget that is used up, once a call was refused for it. */
   readonly spent: {
-    readonly limit: 'max_requests' | 'max_turns' | 'max_sampled_tokens';
+    readonly limit: 'max_requests' | 'max_turns' | 'max_sampled_tokens' | 'max_call_tokens';
     readonly max: number;
     /** More than `max` where calls under way had to be finished. */
     readonly used: number;

@@ -36,6 +36,8 @@ export const callBudgetsSchema = z
     max_requests: z.int().min(1),
     /** Of all answers together; the call that uses the last one up is not cut. */
     max_sampled_tokens: z.int().min(1),
+    /** Of the prompt and the answer of one call together; the first call that gets there is not cut, and is the last. */
+    max_call_tokens: z.int().min(1),
     /** Calls at the same time. */
     max_in_flight: z.int().min(1),
   })
