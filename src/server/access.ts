@@ -1,6 +1,7 @@
 /**
  * Who calls: by a bearer key, by a key in front of the path (`/k/KEY/…`, for clients that cannot send a header), by the address it comes from, or, where
- * no key is set at all, because only this machine gets here. A key that is not known is refused even from an address that needs none.
+ * no key is set at all, because only this machine gets here. A key that is not known is refused even from an address that needs none. What comes out of a sandbox of
+ * this machine is not this machine.
  */
 import os from 'node:os';
 import type { IncomingMessage } from 'node:http';
@@ -8,6 +9,7 @@ import type { FastifyRequest } from 'fastify';
 import { isIP } from 'node:net';
 import type { Caller } from '../scheduler/rollout-service.ts';
 import type { KeyRing } from './key-ring.ts';
+import { isSandboxAddress } from '../wire/sandbox-address.ts';
 import { isLoopbackAddress } from './may-listen.ts';
 import type { AllowFrom } from './ports.ts';
 import { refuse, type Refusal } from './refusal.ts';
@@ -59,6 +61,8 @@ export class Access {
     const address = raw.socket.remoteAddress ?? '';
     if (this.#keys.hasKeys && key !== null)
       return this.#keys.identify(key) ?? unauthorized('the key is not known');
+    if (isSandboxAddress(address))
+      return refuse('FORBIDDEN', 'what runs in a sandbox may not call without a key');
     if (isForeignPage(raw)) return refuse('FORBIDDEN', 'a web page of another origin may not call');
     if (this.#allowFrom.has(address)) return operator;
     if (this.#keys.hasKeys) return unauthorized('a key is needed');

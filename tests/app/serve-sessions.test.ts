@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { isRolloutError } from '../../src/core/errors.ts';
+import { EndpointForwarder } from '../../src/environments/shared/endpoint-forwarder.ts';
 import { readContainer } from '../sessions/miles/read-container.ts';
 import { readEngineLog, startEngineProcess } from '../support/engine-process.ts';
 import { repositoryDir } from '../support/slipway-cli.ts';
@@ -38,6 +39,14 @@ describe('a server that serves sessions', () => {
       assert.match(String(health['session_server_instance_id']), /^[0-9a-f]{32}$/);
       const made = (await (await post(`${url}/sessions`, {})).json()) as Fields;
       const session = `${url}/sessions/${String(made['session_id'])}`;
+      const port = Number(new URL(url).port);
+      const forwarder = new EndpointForwarder({ host: '127.0.0.1', port });
+      cleaning.defer(() => forwarder.close());
+      const inside = await forwarder.listen({ host: '127.0.0.1', port: 0 });
+      const insideUrl = `http://127.0.0.1:${inside.port}/sessions`;
+      assert.equal((await post(insideUrl, {})).status, 403, 'an agent made a session');
+      const flush = `${insideUrl}/x/flush_cache`;
+      assert.equal((await post(flush, {})).status, 403, 'an agent reached the engine');
       const messages: unknown[] = [{ role: 'user', content: 'Grüße, 世界!' }];
       for (const next of ['and now?', 'and then?', null]) {
         const answer = await post(`${session}/v1/chat/completions`, { messages });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { InjectOptions } from 'fastify';
+import { sandboxAddress } from '../../src/wire/sandbox-address.ts';
 import {
   bearer,
   blueKey,
@@ -22,6 +23,8 @@ describe('access without keys', () => {
     ['this machine by IPv4', {}, 200],
     ['this machine by IPv6', { remoteAddress: '::1' }, 200],
     ['this machine by mapped IPv4', { remoteAddress: '::ffff:127.0.0.5' }, 200],
+    ['what runs in a sandbox', { remoteAddress: sandboxAddress }, 403],
+    ['what runs in a sandbox, mapped', { remoteAddress: `::ffff:${sandboxAddress}` }, 403],
     ['another machine', elsewhere, 403],
     ['another machine with a mapped address', { remoteAddress: '::ffff:10.1.2.3' }, 403],
     ['a key that nobody needs', { headers: bearer('any') }, 200],
@@ -44,10 +47,11 @@ describe('access without keys', () => {
     });
 
   it('asks nobody from an allowed block, and still refuses others and foreign pages', async () => {
-    await using serving = new Serving({ allowFrom: ['10.0.0.0/8', 'fd00::/8'] });
+    await using serving = new Serving({ allowFrom: ['10.0.0.0/8', 'fd00::/8', '127.0.0.0/8'] });
     assert.equal(await statusOf(serving, elsewhere), 200);
     assert.equal(await statusOf(serving, { remoteAddress: 'fd12::1' }), 200);
     assert.equal(await statusOf(serving, { remoteAddress: '11.0.0.1' }), 403);
+    assert.equal(await statusOf(serving, { remoteAddress: sandboxAddress }), 403);
     const page = { ...elsewhere, headers: { origin: 'http://evil.example' } };
     assert.equal(await statusOf(serving, page), 403);
   });
@@ -57,6 +61,7 @@ describe('access with keys', () => {
   const rows: readonly (readonly [string, InjectOptions, number])[] = [
     ['no key', {}, 401],
     ['a bearer key', { headers: bearer(controlKey) }, 200],
+    ['a key in a sandbox', { remoteAddress: sandboxAddress, headers: bearer(controlKey) }, 200],
     ['a bearer key, oddly written', { headers: { authorization: `bEARER  ${blueKey} ` } }, 200],
     ['a wrong key', { headers: bearer(`${controlKey}x`) }, 401],
     ['another scheme', { headers: { authorization: `Basic ${controlKey}` } }, 401],

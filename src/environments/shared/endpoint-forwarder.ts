@@ -1,10 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { isReachedFromSandboxAddress, sandboxAddress } from '../../wire/sandbox-address.ts';
 import type { HostEndpoint } from '../environment.ts';
 import { listenOn, type ListenAddress } from './listen-address.ts';
 
 /**
  * Brings the one host endpoint to a sandbox: each connection to its listening address is joined to the endpoint, byte for
- * byte, with half-closed connections kept. Nothing else of the host is reachable through it.
+ * byte, with half-closed connections kept. Nothing else of the host is reachable through it. An endpoint on loopback sees the address of
+ * sandboxes as the caller's.
  */
 export class EndpointForwarder {
   readonly #server: Server;
@@ -12,8 +14,10 @@ export class EndpointForwarder {
   #closing: Promise<void> | null = null;
 
   constructor(endpoint: HostEndpoint, options: { readonly maxConnections?: number } = {}) {
+    const { host } = endpoint;
+    const from = isReachedFromSandboxAddress(host) ? { localAddress: sandboxAddress } : {};
     this.#server = createServer({ allowHalfOpen: true }, (inside) => {
-      const outside = connect({ host: endpoint.host, port: endpoint.port, allowHalfOpen: true });
+      const outside = connect({ ...endpoint, ...from, allowHalfOpen: true });
       this.#join(inside, outside);
       this.#join(outside, inside);
     });
