@@ -201,7 +201,8 @@ export class TokenForest implements Spillable {
     for (let node = open.pop(); node !== undefined; node = open.pop()) {
       const kept = this.#keptBy(prompt, node);
       if (kept === null) continue;
-      open.push(...node.children);
+      // What lets go of less of this call than the prompt does has ids before its own that the prompt has not.
+      for (const child of node.children) if (child.kept <= kept) open.push(child);
       const { parent } = best;
       const isDeeper = kept > best.kept || (kept === best.kept && node.seq > (parent?.seq ?? -1));
       // A call that sampled nothing is no turn to go on from.

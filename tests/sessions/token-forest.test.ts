@@ -5,6 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { isRolloutError } from '../../src/core/errors.ts';
 import type { ForestCall } from '../../src/sessions/forest-call.ts';
+import { pathTo } from '../../src/sessions/forest-node.ts';
 import { assembleSamples, lossMaskOf } from '../../src/sessions/samples/assemble.ts';
 import { everyBranch } from '../../src/sessions/samples/branches.ts';
 import { TokenBudget } from '../../src/sessions/token-budget.ts';
@@ -67,6 +68,16 @@ test('a call joins the deepest front, of equally deep ones the last, and never o
   assert.equal(empty?.parent, twin);
   assert.equal(deep?.parent, twin);
   assert.equal(last?.parent, deep);
+});
+
+test('a call does not go on from one whose history keeps an id that its own prompt lets go', () => {
+  const forest = forestOf(
+    [call([1], [2, 99]), call([1, 2, 99, 4], [5]), call([1, 2, 98, 4, 5, 6], [7])],
+    1,
+  );
+  const [first, , last] = forest.nodes;
+  assert.equal(last?.parent, first);
+  assert.deepEqual([...forest.idsOf(pathTo(last!))], [1, 2, 98, 4, 5, 6, 7]);
 });
 
 test('the same ids with other log-probabilities or another version have another digest', () => {
