@@ -50,6 +50,11 @@ export interface ChatCodec {
   readonly appendRoles: ReadonlySet<string>;
   /** Template variables that cannot be chosen; a conversation that wants another value is refused by whoever takes the request. */
   readonly fixedVariables: Readonly<Record<string, unknown>>;
+  /** What an assistant's turn begins with, from the id on at which it is cut; null = nothing tells it from others. */
+  readonly assistantStart: string | null;
+
+  /** Template variables as the engine has to be told them, by which it reads what was sampled. Throws CONVERSATION_INVALID for values that the family does not know. */
+  engineVariables(variables: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
 
   /**
    * A whole conversation. `opensTurn`: the opening of the assistant's turn stands at the end. Throws CONVERSATION_INVALID where the template refuses the
@@ -71,8 +76,10 @@ export interface ChatCodec {
 
   /** Whether this id ends a turn. */
   isEnd(id: number): boolean;
-  /** Whether this id is a control token: where two token sequences are cut to be compared. */
-  isSpecial(id: number): boolean;
+  /** Whether ids like this at the end of a sequence are left out when two are compared: what only the template writes there, or a model samples as its stop. */
+  isTrailing(id: number): boolean;
+  /** Whether two token sequences are cut at this id to be compared: a control token that does not stand inside a turn. */
+  isCut(id: number): boolean;
   /** Invalid UTF-8 is replaced. Special tokens are spelled out. */
   decode(ids: Int32Array): string;
 }

@@ -87,6 +87,20 @@ describe('DeepSeek', () => {
         assert.equal(render(conversationOf(row), { opensTurn: row.opensTurn }), row.text);
       }
     });
+
+  for (const { title, given, thinking } of [
+    { title: 'nothing', given: {}, thinking: true },
+    { title: 'one name', given: { enable_thinking: false }, thinking: false },
+    { title: 'two names', given: { thinking_mode: 'chat', thinking: true }, thinking: false },
+  ])
+    test(`an engine is told by one flag whether a model thinks, of ${title}`, () => {
+      for (const { name, engineVariables } of families)
+        if (name.startsWith('deepseek'))
+          assert.deepEqual(engineVariables({ ...given, drop_thinking: false }), {
+            drop_thinking: false,
+            thinking,
+          });
+    });
 });
 
 test('turns append, add up to a render from scratch and read back: verified for qwen3', () => {
@@ -163,6 +177,30 @@ for (const { title, text, message } of turns)
     }
   });
 
+test('every role that Miles lets stand behind a turn may stand there, an assistant too', () => {
+  const withoutSystem = ['qwen35', 'minimax_m25', 'minimax_m27', 'deepseekv4'];
+  for (const { name, appendRoles } of families)
+    assert.deepEqual(
+      [...appendRoles].toSorted(),
+      ['assistant', ...(withoutSystem.includes(name) ? [] : ['system']), 'tool', 'user'],
+      name,
+    );
+  const messages: ChatMessage[] = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: 'b', reasoning_content: 'c' },
+    { role: 'assistant', content: 'd', reasoning_content: 'e' },
+    { role: 'user', content: 'f' },
+  ];
+  const conversation = { messages, tools: [], templateVariables: {} };
+  const front = { ...conversation, messages: messages.slice(0, 2) };
+  const known = qwen.render(front, { opensTurn: false });
+  // Without the line end that only the template writes.
+  const ids = qwen.encode(known.text.trimEnd());
+  const suffix = qwen.renderSuffix(conversation, { ids, messages: 2 });
+  const whole = qwen.render(conversation, { opensTurn: true });
+  assert.deepEqual([...ids, ...suffix.ids], [...whole.ids]);
+});
+
 test('a prefix that was cut off gets its end, which is no sampled id', () => {
   const messages: ChatMessage[] = [
     { role: 'user', content: 'a' },
@@ -177,7 +215,15 @@ test('a prefix that was cut off gets its end, which is no sampled id', () => {
   assert.equal(cut.text, `<|im_end|>${ended.text}`);
 });
 
+const asSent = (message: unknown): ChatMessage => message as ChatMessage;
 const refusedConversations: readonly { readonly title: string; readonly message: ChatMessage }[] = [
+  { title: 'a number for content', message: asSent({ role: 'user', content: 1 }) },
+  { title: 'an object for content', message: asSent({ role: 'user', content: { text: 'a' } }) },
+  { title: 'a part that is none', message: asSent({ role: 'user', content: [null] }) },
+  ...[{}, [null], [{ id: 'c' }], [{ function: { name: 'run', arguments: 1 } }]].map((calls) => ({
+    title: `calls that are ${JSON.stringify(calls)}`,
+    message: asSent({ role: 'assistant', content: '', tool_calls: calls }),
+  })),
   { title: 'half a character', message: { role: 'user', content: 'a\ud800' } },
   { title: 'a picture', message: { role: 'user', content: [{ type: 'image_url' }] } },
   {
@@ -198,6 +244,15 @@ for (const { title, message } of refusedConversations)
     );
   });
 
+test('arguments that come as an object are those of the text that spells it', () => {
+  const textWith = (given: unknown): string => {
+    const calls = [{ id: 'c', type: 'function', function: { name: 'run', arguments: given } }];
+    const messages = [asSent({ role: 'assistant', content: '', tool_calls: calls })];
+    return qwen.render({ messages, tools: [], templateVariables: {} }, { opensTurn: true }).text;
+  };
+  assert.equal(textWith({ a: [1, { b: null }] }), textWith('{"a": [1, {"b": null}]}'));
+});
+
 test('whole numbers and keys of tools are as the body of the request spells them', () => {
   const toolsText =
     '[{"type": "function", "function": {"name": "f", "parameters": {"b": 1.0, "2": 1e3, "1": 12345678901234567890}}}]';
@@ -208,6 +263,30 @@ test('whole numbers and keys of tools are as the body of the request spells them
     { opensTurn: true },
   );
   assert.ok(text.includes('{"b": 1.0, "2": 1000.0, "1": 12345678901234567890}'), text);
+});
+
+test('tools are spelled as SGLang spells them, whatever order and fields they come with', () => {
+  const renderedWith = (toolsText: string): string =>
+    qwen.render(
+      {
+        ...{ messages: [{ role: 'user', content: 'a' }], toolsText, templateVariables: {} },
+        tools: JSON.parse(toolsText) as ToolDefinition[],
+      },
+      { opensTurn: true },
+    ).text;
+  for (const [given, spelled] of [
+    [
+      '{"function": {"name": "f", "title": "F"}}',
+      '{"description": null, "name": "f", "parameters": null, "strict": false}',
+    ],
+    [
+      '{"type": "function", "function": {"strict": true, "parameters": {}, "name": "f", "description": "d"}}',
+      '{"description": "d", "name": "f", "parameters": {}, "strict": true}',
+    ],
+  ] as const) {
+    const text = renderedWith(`[${given}]`);
+    assert.ok(text.includes(`{"type": "function", "function": ${spelled}}`), text);
+  }
 });
 
 test('a family that is not known, or a checkpoint of another, is refused', async () => {

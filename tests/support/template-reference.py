@@ -5,11 +5,34 @@ import sys
 
 sys.path.insert(0, sys.argv[1])
 
+from miles_tito_tokenizers import template_jinja  # noqa: E402
 from miles_tito_tokenizers.encoders import deepseek_v4, deepseek_v32  # noqa: E402
 from miles_tito_tokenizers.message_utils import normalize_tool_arguments  # noqa: E402
-from miles_tito_tokenizers.template_jinja import apply_chat_template_from_str  # noqa: E402
-from miles_tito_tokenizers.tool_utils import extract_tool_dicts  # noqa: E402
+from pydantic import BaseModel  # noqa: E402
 from tokenizers import Tokenizer  # noqa: E402
+
+
+class Function(BaseModel):
+    """Fields as SGLang has them, by which Miles itself spells tools; the package brings stand-ins in another order."""
+
+    description: str | None = None
+    name: str
+    parameters: object | None = None
+    strict: bool = False
+
+
+class Tool(BaseModel):
+    type: str = "function"
+    function: Function
+
+
+def extract_tool_dicts(tools):
+    return [Tool.model_validate(tool).model_dump() for tool in tools] if tools else None
+
+
+template_jinja.extract_tool_dicts = extract_tool_dicts
+deepseek_v32.Tool = Tool
+deepseek_v4.Tool = Tool
 
 encoders = {"deepseekv32": deepseek_v32, "deepseekv4": deepseek_v4}
 word_names = {"deepseekv32": "TOOLS_SYSTEM_TEMPLATE", "deepseekv4": "TOOLS_TEMPLATE"}
@@ -33,7 +56,7 @@ def render(job):
     if path not in templates:
         with open(path, encoding="utf-8", newline="") as file:
             templates[path] = file.read()
-    return apply_chat_template_from_str(
+    return template_jinja.apply_chat_template_from_str(
         templates[path],
         job["messages"],
         add_generation_prompt=job["opensTurn"],

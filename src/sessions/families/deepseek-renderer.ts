@@ -8,7 +8,7 @@ import { assignedText, formatted } from '../templates/python-source.ts';
 import { type Dict, isList, type Value } from '../templates/python-values.ts';
 import { type Checkpoint, checkpointError, readOptional } from './checkpoint.ts';
 import { conversationError } from './conversation-error.ts';
-import type { TextRenderer } from './family.ts';
+import type { TextRenderer, Variables } from './family.ts';
 import { parsedArguments, templateMessages, templateTools } from './template-messages.ts';
 
 const begin = '<｜begin▁of▁sentence｜>';
@@ -111,17 +111,29 @@ function modeOf({ templateVariables: variables }: Conversation): {
   readonly dropsThoughts: boolean;
   readonly effort: unknown;
 } {
+  return {
+    isThinking: isThinkingIn(variables),
+    dropsThoughts: variables['drop_thinking'] === true,
+    effort: variables['reasoning_effort'] ?? null,
+  };
+}
+
+/** One flag in place of its three names, true where none is given: engines look for thoughts in an answer by this one alone. */
+export function withThinkingFlag(variables: Variables): Variables {
+  const others = Object.entries(variables).filter(([name]) => !thinkingNames.includes(name));
+  return { ...Object.fromEntries(others), thinking: isThinkingIn(variables) };
+}
+
+const thinkingNames: readonly string[] = ['thinking_mode', 'enable_thinking', 'thinking'];
+
+function isThinkingIn(variables: Variables): boolean {
   const mode = variables['thinking_mode'];
   if (mode !== undefined && mode !== 'thinking' && mode !== 'chat')
     throw conversationError('thinking_mode is neither thinking nor chat', {
       field: 'chat_template_kwargs.thinking_mode',
     });
   const flag = variables['enable_thinking'] ?? variables['thinking'] ?? true;
-  return {
-    isThinking: mode === undefined ? flag !== false : mode === 'thinking',
-    dropsThoughts: variables['drop_thinking'] === true,
-    effort: variables['reasoning_effort'] ?? null,
-  };
+  return mode === undefined ? flag !== false : mode === 'thinking';
 }
 
 const textIn = (message: Dict | undefined, name: string): string => {

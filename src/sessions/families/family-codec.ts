@@ -12,7 +12,7 @@ import { TaggedTurnParser } from '../parsers/tagged-turn-parser.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { checkpointError } from './checkpoint.ts';
 import { conversationError } from './conversation-error.ts';
-import type { Family, TextRenderer } from './family.ts';
+import type { Cuts, Family, TextRenderer, Variables } from './family.ts';
 
 /** A codec that encodes any text too, control tokens included: for proofs, which sample with it. */
 export interface FamilyCodec extends ChatCodec {
@@ -39,10 +39,13 @@ class CheckpointCodec implements FamilyCodec {
   readonly maxTrim: number;
   readonly appendRoles: ReadonlySet<string>;
   readonly fixedVariables: Readonly<Record<string, unknown>>;
+  readonly assistantStart: string | null;
   readonly #parts: CodecParts;
   readonly #ends: ReadonlySet<number>;
   /** Ids that a template replaces by the opener of the next turn. */
   readonly #openers: ReadonlySet<number>;
+  readonly #trailing: ReadonlySet<number>;
+  readonly #isCut: (id: number) => boolean;
 
   constructor(parts: CodecParts) {
     const { family, checkpoint } = parts;
@@ -50,10 +53,14 @@ class CheckpointCodec implements FamilyCodec {
     this.family = family.name;
     this.appendRoles = new Set(family.appendRoles);
     this.fixedVariables = family.fixedVariables;
+    this.assistantStart = family.assistantStart;
+    this.#isCut = cutter(family.cuts, checkpoint);
     this.#ends = idsOf(family.ends, checkpoint);
     const { boundary } = family;
     this.#openers = boundary.kind === 'opener' ? idsOf(boundary.tokens, checkpoint) : new Set();
     this.maxTrim = boundary.kind === 'opener' ? 1 : 0;
+    this.#trailing =
+      boundary.kind === 'closed' ? new Set(this.encode(boundary.after)) : this.#openers;
   }
 
   render(conversation: Conversation, options: { readonly opensTurn: boolean }): Rendered {
@@ -101,8 +108,16 @@ class CheckpointCodec implements FamilyCodec {
     return this.#ends.has(id);
   }
 
-  isSpecial(id: number): boolean {
-    return this.#parts.checkpoint.vocabulary.isSpecial(id);
+  isTrailing(id: number): boolean {
+    return this.#trailing.has(id);
+  }
+
+  isCut(id: number): boolean {
+    return this.#isCut(id);
+  }
+
+  engineVariables(variables: Variables): Variables {
+    return this.#parts.family.engineVariables(variables);
   }
 
   decode(ids: Int32Array): string {
@@ -134,6 +149,16 @@ class CheckpointCodec implements FamilyCodec {
 
 /** Ids at the end of a prompt that the opening of a turn lies within. */
 const promptTail = 16;
+
+function cutter(cuts: Cuts, checkpoint: Checkpoint): (id: number) => boolean {
+  const { vocabulary, tokens } = checkpoint;
+  if (cuts !== 'all' && 'only' in cuts) {
+    const ids = idsOf(cuts.only, checkpoint);
+    return (id) => ids.has(id);
+  }
+  const inside = new Set(cuts === 'all' ? [] : cuts.without.map((name) => tokens.get(name)));
+  return (id) => vocabulary.isSpecial(id) && !inside.has(id);
+}
 
 function idsOf(names: readonly string[], checkpoint: Checkpoint): ReadonlySet<number> {
   return new Set(

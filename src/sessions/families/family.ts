@@ -12,14 +12,25 @@ export type TextRenderer = (
 export interface Family {
   readonly name: string;
   readonly appendRoles: readonly string[];
-  readonly fixedVariables: Readonly<Record<string, unknown>>;
+  readonly fixedVariables: Variables;
+  /** Of a request, as they go to the engine: what the family takes for granted is said there. Throws CONVERSATION_INVALID. */
+  readonly engineVariables: (variables: Variables) => Variables;
   /** CONFIG_INVALID where the checkpoint has not what the family renders with. */
   openRenderer(checkpoint: Checkpoint, now: () => Date): Promise<TextRenderer>;
   /** Names of tokens that a model stops at. */
   readonly ends: readonly string[];
   readonly boundary: Boundary;
   readonly format: TurnFormat;
+  /** What an assistant's turn begins with, from its control token on; null = nothing tells it from others. */
+  readonly assistantStart: string | null;
+  readonly cuts: Cuts;
 }
+
+export type Variables = Readonly<Record<string, unknown>>;
+
+/** Control tokens at which ids are cut to be compared: all of the checkpoint's, or not those that stand inside a turn. */
+export type Cuts =
+  'all' | { readonly only: readonly string[] } | { readonly without: readonly string[] };
 
 /** What stands between a sampled turn and the text of the next messages. */
 export type Boundary =

@@ -10,19 +10,25 @@ import {
 } from '../parsers/marked-calls.ts';
 import type { TurnFormat } from '../parsers/turn-format.ts';
 import { readCheckpoint } from './checkpoint.ts';
-import { deepseekV32, deepseekV4 } from './deepseek-renderer.ts';
+import { deepseekV32, deepseekV4, withThinkingFlag } from './deepseek-renderer.ts';
 import type { Boundary, Family } from './family.ts';
 import { type FamilyCodec, openFamily } from './family-codec.ts';
 import { jinjaRenderer, type JinjaRules } from './jinja-renderer.ts';
 
 const think = { open: '<think>', close: '</think>' };
-const allRoles = ['tool', 'user', 'system'] as const;
-const withoutSystem = ['tool', 'user'] as const;
+const allRoles = ['tool', 'user', 'system', 'assistant'] as const;
+const withoutSystem = ['tool', 'user', 'assistant'] as const;
 
-interface JinjaFamily extends Omit<Family, 'openRenderer'>, JinjaRules {}
+interface JinjaFamily
+  extends
+    Omit<Family, 'openRenderer' | 'engineVariables' | 'cuts'>,
+    Partial<Pick<Family, 'cuts'>>,
+    JinjaRules {}
 
 const fromTemplate = ({ keepsReasoning, ...family }: JinjaFamily): Family => ({
+  cuts: 'all',
   ...family,
+  engineVariables: (variables) => variables,
   openRenderer: (checkpoint, now) =>
     Promise.resolve(jinjaRenderer(checkpoint, now, { keepsReasoning })),
 });
@@ -34,6 +40,7 @@ const qwen = {
   ends: ['<|im_end|>', '<|endoftext|>'],
   boundary: imEnd,
   format: { reasoning: think, calls: jsonCalls },
+  assistantStart: '<|im_start|>assistant',
   keepsReasoning: true,
 } as const;
 const coder: TurnFormat = { reasoning: think, calls: coderCalls };
@@ -43,6 +50,9 @@ const kimi = {
   ends: ['<|im_end|>'],
   boundary: { kind: 'closed', end: '<|im_end|>', after: '' },
   format: { reasoning: think, calls: sectionCalls },
+  assistantStart: '<|im_assistant|>',
+  // It stands between the name of a role and its words.
+  cuts: { without: ['<|im_middle|>'] },
   keepsReasoning: false,
 } as const;
 const minimax = {
@@ -51,12 +61,16 @@ const minimax = {
   ends: ['[e~['],
   boundary: { kind: 'closed', end: '[e~[', after: '\n' },
   format: { reasoning: think, calls: invokeCalls },
+  assistantStart: ']~b]ai',
   keepsReasoning: true,
 } as const;
 const deepseek = {
   fixedVariables: { drop_thinking: false },
   ends: ['<｜end▁of▁sentence｜>'],
   boundary: { kind: 'closed', end: '<｜end▁of▁sentence｜>', after: '' },
+  assistantStart: '<｜Assistant｜>',
+  cuts: { only: ['<｜User｜>', '<｜Assistant｜>'] },
+  engineVariables: withThinkingFlag,
 } as const;
 
 export const families: readonly Family[] = [
@@ -70,6 +84,7 @@ export const families: readonly Family[] = [
     ends: ['<|observation|>', '<|user|>', '<|endoftext|>'],
     boundary: { kind: 'opener', tokens: ['<|observation|>', '<|user|>'] },
     format: { reasoning: think, calls: keyValueCalls },
+    assistantStart: '<|assistant|>',
     keepsReasoning: false,
   }),
   fromTemplate({
@@ -79,6 +94,7 @@ export const families: readonly Family[] = [
     ends: ['<|im_end|>'],
     boundary: imEnd,
     format: coder,
+    assistantStart: '<|im_start|>assistant\n',
     keepsReasoning: false,
   }),
   fromTemplate({ name: 'kimi25', ...kimi }),
@@ -106,6 +122,7 @@ export const families: readonly Family[] = [
     ends: [],
     boundary: { kind: 'plain' },
     format: { reasoning: null, calls: null },
+    assistantStart: null,
     keepsReasoning: false,
   }),
 ];

@@ -4,7 +4,7 @@ import { messageOf } from '../../core/errors.ts';
 import { membersOf, valueOf } from '../../core/json-members.ts';
 import { jsonShape } from '../../core/json-shape.ts';
 import type { ChatMessage, ToolDefinition } from '../../engines/chat-message.ts';
-import type { Conversation } from '../codec.ts';
+import type { ChatCodec, Conversation } from '../codec.ts';
 import { isObject, type Message } from './message-matcher.ts';
 import { refusal } from './session-error.ts';
 
@@ -28,6 +28,8 @@ export interface RequestRules {
   readonly templateVariables: Readonly<Record<string, unknown>>;
   /** Which no request may set to something else. */
   readonly fixedVariables: Readonly<Record<string, unknown>>;
+  /** As the engine is told them. */
+  readonly engineVariables: ChatCodec['engineVariables'];
 }
 
 /** Deeper, and what reads the messages would run out of stack. */
@@ -54,7 +56,8 @@ export function readChatRequest(body: Buffer, rules: RequestRules): ChatRequest 
   const tools = fields['tools'] ?? null;
   if (tools !== null && !(Array.isArray(tools) && tools.every(isObject)))
     throw wrong('tools must be a list of objects', 'tools');
-  const templateVariables = variablesOf(fields['chat_template_kwargs'] ?? null, rules);
+  const asked = variablesOf(fields['chat_template_kwargs'] ?? null, rules);
+  const templateVariables = rules.engineVariables(asked);
   const hasVariables = Object.keys(templateVariables).length > 0;
   return {
     messages,

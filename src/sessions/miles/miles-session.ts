@@ -56,10 +56,13 @@ export class MilesSession {
     this.turns = rules.version === 'v1' ? new LinearTurns(rules) : new TreeTurns(rules);
   }
 
-  /** SESSION_REQUEST_INVALID. */
+  /** SESSION_REQUEST_INVALID, CONVERSATION_INVALID. */
   read(body: Buffer): ChatRequest {
     const { templateVariables, codec } = this.#rules;
-    const rules: RequestRules = { templateVariables, fixedVariables: codec.fixedVariables };
+    const rules: RequestRules = {
+      ...{ templateVariables, fixedVariables: codec.fixedVariables },
+      engineVariables: (variables) => codec.engineVariables(variables),
+    };
     return readChatRequest(body, rules);
   }
 

@@ -34,8 +34,8 @@ export function compareIds(
   held: Int32Array,
   codec: ChatCodec,
 ): readonly SessionMismatch[] {
-  const expected = segmentsOf(withoutEnd(rendered, codec), codec);
-  const actual = segmentsOf(withoutEnd(held, codec), codec);
+  const expected = segmentsOf(withoutTrailing(rendered, codec), codec);
+  const actual = segmentsOf(withoutTrailing(held, codec), codec);
   if (patternOf(expected) !== patternOf(actual))
     return [
       {
@@ -44,7 +44,6 @@ export function compareIds(
         detail: `rendered anew there are ${expected.length} segments, in the session ${actual.length}`,
       },
     ];
-  const marker = assistantMarker(codec);
   const mismatches: SessionMismatch[] = [];
   for (const [at, segment] of expected.entries()) {
     const other = actual[at];
@@ -52,11 +51,7 @@ export function compareIds(
     const texts = { expected_text: textOf(segment, codec), actual_text: textOf(other, codec) };
     if (segment.special === null && other.special === null) {
       if (segment.text === other.text) continue;
-      const isAssistant =
-        marker !== null &&
-        (marker.special === null || expected[at - 1]?.special === marker.special) &&
-        segment.text.startsWith(marker.text) &&
-        other.text.startsWith(marker.text);
+      const isAssistant = [expected, actual].every((all) => isAssistantText(all, at, codec));
       const type = isAssistant ? 'assistant_text' : 'non_assistant_text';
       mismatches.push({ type, segment_index: at, ...texts, detail: 'the texts differ' });
     } else if (segment.special !== other.special)
@@ -68,15 +63,8 @@ export function compareIds(
   return mismatches;
 }
 
-/** Templates write white space behind the end of the last turn, which is not sampled; some have no end there at all. */
-function withoutEnd(ids: Int32Array, codec: ChatCodec): Int32Array {
-  for (let at = ids.length - 1; at >= 0; at -= 1) {
-    const id = ids[at];
-    if (id === undefined) break;
-    if (codec.isEnd(id)) return ids.subarray(0, at);
-    if (codec.isSpecial(id) || codec.decode(ids.subarray(at, at + 1)).trim() !== '') break;
-  }
-  return ids;
+function withoutTrailing(ids: Int32Array, codec: ChatCodec): Int32Array {
+  return ids.subarray(0, ids.findLastIndex((id) => !codec.isTrailing(id)) + 1);
 }
 
 function segmentsOf(ids: Int32Array, codec: ChatCodec): readonly Segment[] {
@@ -86,7 +74,7 @@ function segmentsOf(ids: Int32Array, codec: ChatCodec): readonly Segment[] {
     if (to > from) segments.push({ special: null, text: codec.decode(ids.subarray(from, to)) });
   };
   for (const [at, id] of ids.entries()) {
-    if (!codec.isSpecial(id)) continue;
+    if (!codec.isCut(id)) continue;
     close(at);
     segments.push({ special: id });
     from = at + 1;
@@ -102,19 +90,11 @@ function textOf(segment: Segment, codec: ChatCodec): string {
   return segment.special === null ? segment.text : codec.decode(Int32Array.of(segment.special));
 }
 
-/** How the assistant's turn opens, as the template writes it; null = nothing tells it from other turns. */
-function assistantMarker(
-  codec: ChatCodec,
-): { readonly special: number | null; readonly text: string } | null {
-  if (codec.family === 'default') return null;
-  const conversation = {
-    messages: [{ role: 'user', content: 'x' } as const],
-    ...{ tools: [], templateVariables: {} },
-  };
-  const open = codec.render(conversation, { opensTurn: true }).ids;
-  const shut = codec.render(conversation, { opensTurn: false }).ids;
-  const [first, second] = segmentsOf(open.subarray(shut.length), codec);
-  if (first === undefined) return null;
-  if (first.special === null) return first.text === '' ? null : first;
-  return { special: first.special, text: second?.special === null ? second.text : '' };
+/** Whether it stands behind the control token of an assistant's turn, and begins as such a turn does. */
+function isAssistantText(segments: readonly Segment[], at: number, codec: ChatCodec): boolean {
+  const { assistantStart } = codec;
+  const [before, segment] = [segments[at - 1], segments[at]];
+  if (assistantStart === null || before === undefined || segment === undefined) return false;
+  if (before.special === null || segment.special !== null) return false;
+  return (textOf(before, codec) + segment.text).startsWith(assistantStart);
 }

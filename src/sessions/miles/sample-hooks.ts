@@ -10,7 +10,8 @@ export interface LeafSample {
   readonly path: readonly number[];
   readonly sample: MergedSample;
   readonly metadata: Readonly<Record<string, unknown>>;
-  readonly reward: number | null;
+  /** Whatever a trainer calls one, mostly a number; null = nobody gave one. */
+  readonly reward: unknown;
 }
 
 export interface HookContext {
@@ -69,7 +70,7 @@ export const defaultPostprocess: SamplePostprocessor = (samples, { agent }) => {
     ...one,
     sample: withoutShared(one, owners),
     metadata: { ...one.metadata, ...Object.fromEntries(said) },
-    reward: typeof reward === 'number' ? reward : one.reward,
+    reward: reward ?? one.reward,
   }));
 };
 

@@ -197,7 +197,8 @@ class ConversationMaker {
     });
     const description = this.#chance(0.8) ? `"description": ${JSON.stringify(this.#text())}, ` : '';
     const parameters = `{"type": "object", "properties": ${properties}, "required": []}`;
-    return `{"type": "function", "function": {"name": "tool_${index}", ${description}"parameters": ${parameters}}}`;
+    const strict = this.#chance(0.3) ? `, "strict": ${String(this.#chance(0.5))}` : '';
+    return `{"type": "function", "function": {"name": "tool_${index}", ${description}"parameters": ${parameters}${strict}}}`;
   }
 
   #objectJson(depth: number): string {

@@ -29,8 +29,8 @@ export interface MilesSample {
   readonly cachedTokens: number;
   readonly promptTokens: number;
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Absent = the first version of the protocol, which has none. */
-  readonly reward?: number | null;
+  /** Of any kind that JSON knows, null = none; absent = the first version of the protocol, which has no rewards. */
+  readonly reward?: unknown;
 }
 
 export interface MilesSamples {

@@ -134,6 +134,15 @@ describe('the session routes', () => {
       assert.equal(fixture.engine.requests.length, 0);
     });
 
+  it('tell the engine the variables as the family says them', async () => {
+    const codec = toyCodec({ engineVariables: (given) => ({ ...given, thinking: true }) });
+    await using fixture = await SessionFixture.start({ codec });
+    const id = await fixture.newSession();
+    await fixture.chat(id, [user('a')], { chat_template_kwargs: { depth: 1 } });
+    const { chat_template_kwargs: told } = fixture.engine.body(0);
+    assert.deepEqual(told, { depth: 1, thinking: true });
+  });
+
   for (const { title, turn, message } of [
     { title: 'no choice', turn: { reply: { choices: [] } }, message: /without a choice/ },
     { title: 'no meta_info', turn: { choice: { meta_info: undefined } }, message: /no meta_info/ },

@@ -15,6 +15,7 @@ export interface ToyOptions {
   readonly maxTrim?: number;
   readonly appendRoles?: readonly string[];
   readonly fixedVariables?: Readonly<Record<string, unknown>>;
+  readonly engineVariables?: ChatCodec['engineVariables'];
 }
 
 export const bytesOf = (text: string): number[] => [...Buffer.from(text)];
@@ -45,6 +46,8 @@ export function toyCodec(options: ToyOptions = {}): ChatCodec {
     maxTrim: options.maxTrim ?? (isOpener ? 1 : 0),
     appendRoles: new Set(options.appendRoles ?? ['tool', 'user', 'system', 'assistant']),
     fixedVariables: options.fixedVariables ?? {},
+    assistantStart: options.family === 'default' ? null : '<assistant>',
+    engineVariables: options.engineVariables ?? ((variables) => variables),
     render(conversation, { opensTurn }) {
       const ids = Int32Array.from(render(conversation, opensTurn));
       return { ids, text: decode(ids) };
@@ -63,7 +66,8 @@ export function toyCodec(options: ToyOptions = {}): ChatCodec {
       throw new Error('turns of the toy family are not parsed');
     },
     isEnd: (id) => (isOpener ? id === toyIds.user || id === toyIds.tool : id === toyIds.end),
-    isSpecial: (id) => id >= 256,
+    isTrailing: (id) => (isOpener ? id === toyIds.user || id === toyIds.tool : id === 10),
+    isCut: (id) => id >= 256,
     decode,
   };
 }

@@ -232,6 +232,15 @@ describe('a session of the second version', () => {
     );
   });
 
+  for (const reward of [0, false, 'good', { tests: 1 }])
+    it(`gives every sample the reward ${JSON.stringify(reward)}, of whatever kind`, async () => {
+      await using session = await counted();
+      const { fixture, id, say } = session;
+      await say('u');
+      const [sample] = await samplesOf(fixture, id, { metadata: { reward } });
+      assert.deepEqual(sample?.fields['reward'], reward);
+    });
+
   for (const { title, pick, message } of [
     {
       title: 'raises',
