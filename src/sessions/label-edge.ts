@@ -12,19 +12,21 @@ export interface Joining {
   readonly parent: ForestNode | null;
   /** Earlier turns from the same place. */
   readonly siblings: readonly ForestNode[];
-  /** One of them was asked with the same ids. */
-  readonly isSamePrompt: boolean;
+  /** The last of them that was asked with the same ids; null = none. */
+  readonly twin: ForestNode | null;
   readonly isForeign: boolean;
   /** How many messages of the request the parent stands for, its answer included. */
   readonly knownMessages: number;
 }
 
 export function labelEdge(joining: Joining, evidence: CallEvidence): Edge {
-  const { call, words, parent, siblings, isSamePrompt, isForeign } = joining;
+  const { call, words, parent, siblings, twin, isForeign } = joining;
   if (call.purpose !== 'turn') return { label: 'side-call', reason: call.purpose, from: null };
   if (isForeign) return { label: 'foreign', reason: 'other-program', from: null };
-  if (isSamePrompt || call.repeats !== null)
+  const isBesideTwin = twin !== null && isBeside(call, twin);
+  if (call.repeats !== null || (twin !== null && !isBesideTwin))
     return { label: 'retry', reason: 'asked-again', from: call.repeats };
+  if (isBesideTwin) return besides(twin, parent);
 
   const { nodes, isAsSampled } = evidence.continued(words);
   const [continued] = nodes;
@@ -64,15 +66,22 @@ function byWords(joining: Joining, evidence: CallEvidence): Edge | null {
 
 function byPlace({ call, parent, siblings }: Joining): Edge {
   const last = siblings.at(-1);
-  if (parent === null || last === undefined)
-    return { label: 'sub-agent', reason: 'own-opening', from: null };
+  if (parent === null || last === undefined || isBeside(call, last)) return besides(last, parent);
   const from = last.call;
-  const { time } = call;
-  if (time !== null && last.time !== null && last.time.endedMs > time.sentMs)
-    return { label: 'sub-agent', reason: 'forked', from };
   return last.children.length === 0
     ? { label: 'retry', reason: 'other-suffix', from }
     : { label: 'edit', reason: 'messages-changed', from };
+}
+
+/** Whether it was sent while the other was not answered yet: then it stands in nobody's place. */
+function isBeside({ time }: ForestCall, other: ForestNode): boolean {
+  return time !== null && other.time !== null && other.time.endedMs > time.sentMs;
+}
+
+function besides(other: ForestNode | undefined, parent: ForestNode | null): Edge {
+  return parent === null || other === undefined
+    ? { label: 'sub-agent', reason: 'own-opening', from: null }
+    : { label: 'sub-agent', reason: 'forked', from: other.call };
 }
 
 /** Whether the path to `later` goes through a node. */

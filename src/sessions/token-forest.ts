@@ -166,7 +166,7 @@ export class TokenForest implements Spillable {
     const edge = labelEdge(
       {
         ...{ call, words, parent, siblings, isForeign },
-        isSamePrompt: siblings.some((one) => this.#hasPrompt(one, { kept, promptIds })),
+        twin: siblings.findLast((one) => this.#hasPrompt(one, { kept, promptIds })) ?? null,
         knownMessages: parent?.front === null || parent === null ? 0 : parent.front.count + 1,
       },
       this.#evidence,

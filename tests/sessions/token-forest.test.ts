@@ -80,6 +80,31 @@ test('a call does not go on from one whose history keeps an id that its own prom
   assert.deepEqual([...forest.idsOf(pathTo(last!))], [1, 2, 98, 4, 5, 6, 7]);
 });
 
+test('who asks the same before the first answer has come asks beside it, and again only behind it', () => {
+  const at = (sentMs: number, endedMs: number) => ({ time: { sentMs, endedMs } });
+  const forest = forestOf([
+    call([1], [2], at(0, 10)),
+    call([1, 2, 3], [4], at(10, 30)),
+    call([1, 2, 3], [5], at(20, 40)),
+    call([1], [6], at(5, 50)),
+    call([1, 2, 3], [7], at(60, 70)),
+  ]);
+  const { nodes } = forest;
+  assert.deepEqual(
+    nodes.map(({ edge }) => [edge.label, edge.reason]),
+    [
+      ['opening', null],
+      ['append', null],
+      ['sub-agent', 'forked'],
+      ['sub-agent', 'own-opening'],
+      ['retry', 'asked-again'],
+    ],
+  );
+  assert.equal(nodes[2]?.edge.from, nodes[1]?.call);
+  const beside = forestOf([call([1], [2], at(0, 30)), call([1], [3], at(10, 40))]);
+  assert.equal(assembleSamples(beside).length, 2);
+});
+
 test('the same ids with other log-probabilities or another version have another digest', () => {
   const digests = [
     call([1], [2]),
