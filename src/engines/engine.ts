@@ -50,6 +50,8 @@ export type GenerateInput =
       readonly kind: 'messages';
       readonly messages: readonly ChatMessage[];
       readonly tools?: readonly ToolDefinition[];
+      /** The tools as a client spelled them, for whoever renders them: a parse has lost which whole numbers were fractions. */
+      readonly toolsText?: string;
     };
 
 export interface GenerateRequest {

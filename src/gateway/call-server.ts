@@ -20,10 +20,12 @@ import {
   unauthorized,
   type CameIn,
 } from './call-refusals.ts';
+import type { CallDialect } from './capture/call-capture.ts';
 import { RelayCapture } from './capture/relay-capture.ts';
 import { TranslatedCapture } from './capture/translated-capture.ts';
-import { countTokens } from './count-tokens.ts';
+import { countHere, countTokens } from './count-tokens.ts';
 import type { Dialect } from './dialects/dialect.ts';
+import { chatDialect } from './dialects/chat/chat-dialect.ts';
 import { countTokensDialect } from './dialects/messages/count-tokens.ts';
 import { messagesDialect } from './dialects/messages/messages-dialect.ts';
 import { responsesDialect } from './dialects/responses/responses-dialect.ts';
@@ -41,7 +43,7 @@ import type { UpstreamClient } from './upstream/upstream-client.ts';
 const mebibyte = 1024 * 1024;
 const usualKeepAliveMs = 12_000;
 
-const dialects = { responses: responsesDialect, messages: messagesDialect };
+const dialects = { chat: chatDialect, responses: responsesDialect, messages: messagesDialect };
 
 export interface CallServerParts {
   readonly keys: Pick<RouteKeys<LiveRoute>, 'find'>;
@@ -97,7 +99,7 @@ export class CallServer {
     if (target?.kind !== 'relay' || target.suffix === '/models' || typeof key !== 'string')
       return null;
     const route = this.#parts.keys.find(key);
-    if (route === null) return null;
+    if (route === null || route.isTokens) return null;
     return (agent) => {
       try {
         const refusal = this.#refusalByBudget(target, route);
@@ -125,6 +127,8 @@ export class CallServer {
     }
     const refusal = refusalOfForm(call, came) ?? this.#refusalByBudget(target, route);
     if (refusal !== null) refused(refusal);
+    else if (target.kind === 'relay' && target.suffix === '/chat/completions' && route.isTokens)
+      this.#translate({ target: { kind: 'translate', dialect: 'chat' }, key, route }, came);
     else if (target.kind === 'relay')
       this.#relay({ target, key, route }, new HttpAgent(came.request, came.response));
     else this.#translate({ target, key, route }, came);
@@ -180,7 +184,10 @@ export class CallServer {
         ...{ ...parts, request, response },
         dialect: isCounting ? countTokensDialect : dialects[dialect],
         count: isCounting
-          ? (prompt, signal) => countTokens(prompt, { route, signal, upstream: upstreams })
+          ? (prompt, signal) =>
+              route.isTokens
+                ? countHere(prompt, route)
+                : countTokens(prompt, { route, signal, upstream: upstreams })
           : null,
         capture: this.#translatedCapture(route, request, dialect),
         keepAliveMs: this.#options.keepAliveMs ?? usualKeepAliveMs,
@@ -202,9 +209,10 @@ export class CallServer {
   #translatedCapture(
     route: LiveRoute,
     { headers }: IncomingMessage,
-    dialect: 'responses' | 'messages',
+    dialect: CallDialect,
   ): TranslatedCapture | null {
-    const { engineKind: kind = 'chat' } = this.#options;
+    const { engineKind = 'chat' } = this.#options;
+    const kind = route.isTokens ? 'chat' : engineKind;
     if (route.capture === null) return null;
     const client = headers['user-agent'] ?? null;
     return new TranslatedCapture({ route: route.capture, kind, client, dialect });

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { ChatMessage, ToolDefinition } from '../engines/chat-message.ts';
 import { RequestProblem } from './dialects/dialect.ts';
 import type { LiveRoute } from './live-route.ts';
+import { conversationOf } from './tokens/tokens-engine.ts';
 
 export interface CountedPrompt {
   readonly model: string | null;
@@ -48,6 +49,16 @@ export async function countTokens(
       kind: 'not-found',
     },
   );
+}
+
+/** The same where the prompt is made of ids here. CONVERSATION_INVALID. */
+export async function countHere(prompt: CountedPrompt, route: LiveRoute): Promise<number> {
+  const session = await route.session();
+  const { messages, tools } = prompt;
+  const ids = await session.renderer.render(
+    conversationOf({ kind: 'messages', messages, tools }, route.pins ?? {}, session),
+  );
+  return ids.length;
 }
 
 /** Below the chat address, and where vLLM has it: beside `/v1`. */

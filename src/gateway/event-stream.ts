@@ -42,11 +42,11 @@ export class EventStream implements Disposable {
     if (!this.#write(events)) await once(this.#response, 'drain', { signal });
   }
 
-  /** Nothing follows; what was sent goes out. */
-  end(events: readonly SentEvent[]): void {
+  /** Nothing follows but `closing`, as it stands; what was sent goes out. */
+  end(events: readonly SentEvent[], closing = ''): void {
     this[Symbol.dispose]();
     this.#write(events);
-    this.#response.end();
+    this.#response.end(closing);
   }
 
   [Symbol.dispose](): void {

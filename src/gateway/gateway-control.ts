@@ -14,7 +14,11 @@ export interface RouteRequest {
   readonly upstreamKey: string | null;
   /** What its calls keep to besides what holds for all; absent = nothing. */
   readonly rules?: RouteRules;
+  /** `tokens`: the gateway makes the ids of its prompts itself, as far as it is set up for that. Absent = as the gateway is set. */
+  readonly mode?: RouteMode;
 }
+
+export type RouteMode = 'relay' | 'tokens';
 
 export interface RouteAbort {
   readonly callsEnded: number;

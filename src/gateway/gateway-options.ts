@@ -7,6 +7,7 @@ import type { UrlPolicy } from '../wire/url-policy.ts';
 import type { CallUse } from './call-budget.ts';
 import type { CallCapture } from './capture/call-capture.ts';
 import type { RelayedCall } from './call-progress.ts';
+import type { TokensMode } from './tokens/tokens-mode.ts';
 
 export interface ModelGatewayOptions {
   /** Where the data server listens, with `/v1`; asked at every registration, since a port may be chosen by the system. */
@@ -25,6 +26,8 @@ export interface ModelGatewayOptions {
   readonly capture?: CallCapture | null;
   /** What upstreams are known to be: engines that tell ids and log-probabilities are asked for them when calls are captured. Default `chat`: nothing is known. */
   readonly engineKind?: EngineKind;
+  /** null = all routes are relayed. Default null. */
+  readonly tokens?: TokensMode | null;
   /** Of every rollout, beside its own. */
   readonly rules?: RouteRules;
   /** Of a request. Default 64 MiB. */

@@ -9,6 +9,13 @@ import type { CallCapture, RouteCapture } from './capture/call-capture.ts';
 import type { RouteRequest } from './gateway-control.ts';
 import { ResponseStore, type KeptTotal } from './response-store.ts';
 import { secretBytes } from './secret-filter.ts';
+import { tokensEngine } from './tokens/tokens-engine.ts';
+import {
+  engineUrlOf,
+  openRouteSession,
+  type RouteSession,
+  type TokensMode,
+} from './tokens/tokens-mode.ts';
 
 const mostNotes = 100;
 const longestNote = 500;
@@ -25,8 +32,10 @@ export interface LiveRouteParts {
   readonly clock: Clock;
   /** The upstream as calls in other dialects than its own see it. */
   readonly openEngine: (
-    options: Pick<Parameters<EngineOpener>[0], 'baseUrl' | 'apiKey'>,
+    options: Pick<Parameters<EngineOpener>[0], 'baseUrl' | 'apiKey' | 'kind'>,
   ) => Promise<Engine>;
+  /** null = its upstream makes the ids of its prompts. */
+  readonly tokens: TokensMode | null;
   readonly keptResponses: KeptTotal;
   readonly rules: RouteRules;
   /** Calls at the same time, unless the rules allow fewer. */
@@ -55,6 +64,8 @@ export class LiveRoute {
   readonly #capturedBefore: CaptureActivity | null;
   /** Names of what calls left out, each told once. */
   readonly #notes = new Set<string>();
+  readonly #tokens: TokensMode | null;
+  #session: Promise<RouteSession> | null = null;
   #engine: Promise<Engine> | null = null;
   #isClosed = false;
   #callsDone = 0;
@@ -64,14 +75,24 @@ export class LiveRoute {
 
   /** MODEL_UNSPECIFIED for an empty address, CONFIG_INVALID for one that is none. */
   constructor(request: RouteRequest, parts: LiveRouteParts) {
-    const { clock, openEngine, keptResponses, rules, maxCalls, usedBefore } = parts;
+    const { clock, openEngine, tokens, keptResponses, rules, maxCalls, usedBefore } = parts;
     this.rolloutId = request.rolloutId;
     this.#clock = clock;
     this.budget = new CallBudget(rules.budgets, { maxInFlight: maxCalls, usedBefore });
     this.pins = Object.keys(rules.pins).length === 0 ? null : rules.pins;
     this.responses = new ResponseStore(keptResponses);
-    this.#openEngine = () =>
-      openEngine({ baseUrl: request.upstreamUrl, apiKey: request.upstreamKey });
+    this.#tokens = tokens;
+    const { upstreamUrl, upstreamKey: apiKey } = request;
+    if (tokens === null)
+      this.#openEngine = () => openEngine({ kind: 'chat', baseUrl: upstreamUrl, apiKey });
+    else {
+      const baseUrl = engineUrlOf(upstreamUrl);
+      this.#openEngine = async () =>
+        tokensEngine(
+          await openEngine({ kind: tokens.kind, baseUrl, apiKey }),
+          await this.session(),
+        );
+    }
     this.endpoint = endpointOf(request);
     this.authorization =
       request.upstreamKey === null ? this.endpoint.authorization : `Bearer ${request.upstreamKey}`;
@@ -122,6 +143,17 @@ export class LiveRoute {
   /** One for all calls; its connections are freed when the route is closed and its last call has ended. */
   engine(): Promise<Engine> {
     return (this.#engine ??= this.#openEngine());
+  }
+
+  /** Whether the ids of its prompts are made here. */
+  get isTokens(): boolean {
+    return this.#tokens !== null;
+  }
+
+  /** What makes them. CONFIG_INVALID. */
+  session(): Promise<RouteSession> {
+    if (this.#tokens === null) throw new Error('the route is relayed');
+    return (this.#session ??= openRouteSession(this.#tokens));
   }
 
   /** Those of the notes that were not told before; what an agent may make up without end is told up to a bound. */

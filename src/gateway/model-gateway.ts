@@ -6,6 +6,7 @@ import { lookup as systemLookup } from 'node:dns';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { Agent } from 'undici';
+import { RolloutError } from '../core/errors.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 import { joinedRules, noRules } from '../wire/rollout/route-rules.ts';
@@ -20,6 +21,7 @@ import type { ModelGatewayOptions } from './gateway-options.ts';
 import { LiveRoute } from './live-route.ts';
 import { RouteKeys } from './route-keys.ts';
 import { RunningCalls } from './running-calls.ts';
+import type { TokensMode } from './tokens/tokens-mode.ts';
 import { UpstreamClient } from './upstream/upstream-client.ts';
 
 export type { ModelGatewayOptions } from './gateway-options.ts';
@@ -193,16 +195,28 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     await this.#upstreams.destroy(new Error('the gateway closes'));
   }
 
+  /** null = it is relayed. */
+  #tokensFor({ mode }: RouteRequest): TokensMode | null {
+    const { tokens = null } = this.#options;
+    const isWanted = mode === undefined ? tokens?.isDefault === true : mode === 'tokens';
+    if (!isWanted || tokens !== null) return isWanted ? tokens : null;
+    throw new RolloutError('CONFIG_INVALID', 'prompts cannot be made of ids here', {
+      ...{ phase: 'model-call', field: 'gateway.mode' },
+      remedy: 'Set sessions.tokenizer, sessions.family and gateway.mode = "tokens".',
+    });
+  }
+
   #routeOf(request: RouteRequest, usedBefore: CallUse | null): LiveRoute {
     const { clock, openEngine, capture = null, rules = noRules } = this.#options;
+    const tokens = this.#tokensFor(request);
     return new LiveRoute(request, {
-      ...{ clock, capture, usedBefore },
+      ...{ clock, capture, usedBefore, tokens },
       maxCalls: this.#options.maxCallsPerRollout ?? 64,
       rules: joinedRules(rules, request.rules ?? noRules),
       keptResponses: this.#keptResponses,
       openEngine: (upstream) =>
         openEngine({
-          ...{ ...upstream, kind: 'chat', lookup: this.#lookup },
+          ...{ ...upstream, lookup: this.#lookup },
           stallMs: this.#options.upstreamSilenceMs ?? upstreamSilenceMs,
         }),
     });

@@ -19,6 +19,7 @@ const ofEngines: Readonly<Record<string, Kind | undefined>> = {
   CONTEXT_OVERFLOW: 'context-overflow',
   ENGINE_OVERLOADED: 'overloaded',
   ENGINE_REQUEST_INVALID: 'invalid',
+  CONVERSATION_INVALID: 'invalid',
 };
 
 /** A refusal of the gateway itself. */
@@ -41,6 +42,7 @@ export function callProblem(error: unknown, hidden: readonly string[]): DialectP
   return {
     ...problem(ofEngines[error.code] ?? 'upstream', message),
     ...{ status: refused?.status ?? null, retryAfter: refused?.retryAfter ?? null },
+    field: error.code === 'CONVERSATION_INVALID' ? error.field : null,
     tokens: error.code === 'CONTEXT_OVERFLOW' ? tokensIn(error.message) : null,
   };
 }

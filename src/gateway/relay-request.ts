@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 export type GatewayTarget =
   /** Bytes go to the upstream's path of this name, and its answer's come back. */
   | { readonly kind: 'relay'; readonly suffix: '/chat/completions' | '/models' }
-  | { readonly kind: 'translate'; readonly dialect: 'responses' | 'messages' }
+  | { readonly kind: 'translate'; readonly dialect: 'chat' | 'responses' | 'messages' }
   | { readonly kind: 'count-tokens'; readonly dialect: 'messages' }
   /** A route of the dialect that is not offered, told so in its own words. */
   | { readonly kind: 'missing'; readonly dialect: 'responses' };

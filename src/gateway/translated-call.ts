@@ -118,7 +118,8 @@ export class TranslatedCall implements RunningCall {
           : callProblem(error, route.hidden);
       this.#endsEarly(this.#status === null ? 'refused' : 'cut', problem);
       if (isDefect(error)) onDefect(error);
-      else if (isRolloutError(error)) onRefusal(problem.status, problem.message);
+      else if (isRolloutError(error) && !isRolloutError(error, 'CONVERSATION_INVALID'))
+        onRefusal(problem.status, problem.message);
       if (response.headersSent) response.destroy();
       else this.#refuse(problem);
     }
@@ -131,10 +132,10 @@ export class TranslatedCall implements RunningCall {
     const given = await jsonBody(request, { limitBytes: bodyLimitBytes, signal });
     const isResponses = dialect.name === 'responses';
     const resolved = isResponses ? route.responses.resolved(given) : given;
-    const { conversation, extra, notes } = dialect.read(this.#pinned(resolved));
+    const { conversation, extra, notes, ...read } = dialect.read(this.#pinned(resolved));
     onNotes(notes);
     const tools = new ToolNames(conversation.tools);
-    const asked = chatRequest(conversation, tools);
+    const asked = read.asked ?? chatRequest(conversation, tools);
     if (count !== null) {
       const { messages, tools: defined = [] } = asked.input;
       const prompt = { model: conversation.model, messages, tools: defined };
@@ -215,7 +216,7 @@ export class TranslatedCall implements RunningCall {
         const sent = events.flatMap((event) => writer.write(event));
         if (last?.type !== 'end') await stream.send(sent);
         else {
-          stream.end(sent);
+          stream.end(sent, writer.closing);
           return writer.whole(last.answer);
         }
       }

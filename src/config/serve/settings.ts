@@ -151,6 +151,8 @@ export const settings = {
     capture: setting(flag, true, 'every model call of a rollout is kept for the archive'),
     captureBytes: setting(whole(1024), 1024 ** 3, 'of one rollout no more than this is kept, about'),
     engineKind: derived(choice('chat', 'vllm', 'sglang'), { says: 'engine.kind where engine.url is set, else chat', of: (get) => get('engine.url') === null ? 'chat' : (get('engine.kind') as EngineKind) }, 'what answers behind the addresses of controllers; vllm and sglang are asked for token ids and log-probabilities of captured calls'),
+    mode: setting(choice('relay', 'tokens'), 'relay', 'who makes the ids of prompts: the engine, or the gateway with the words of sessions.tokenizer'),
+    matcher: setting(word, 'loose_tool_call', 'in the mode tokens, what makes messages equal: as sessions.matcher'),
   },
   sessions: {
     url: setting(text, null, 'engine or router, without /v1, that sessions with token ids ask; none = no session routes'),

@@ -4,14 +4,14 @@ import type { ModelPart } from '../../engines/model-call.ts';
 import { sglextFields } from '../../engines/shared/chat-request.ts';
 import type { JsonRecord } from '../../engines/shared/json.ts';
 import { askedFields } from './asked-fields.ts';
-import type { CallRecord, EndedCall, RouteCapture } from './call-capture.ts';
+import type { CallDialect, CallRecord, EndedCall, RouteCapture } from './call-capture.ts';
 
 export interface TranslatedCaptureParts {
   readonly route: RouteCapture;
-  /** Of the upstream; `chat` = nothing is known of it, and nothing is asked for. */
+  /** Of the upstream; `chat` = nothing is known of it, or it is asked for ids already: nothing is asked for. */
   readonly kind: EngineKind;
   readonly client: string | null;
-  readonly dialect: 'responses' | 'messages';
+  readonly dialect: CallDialect;
 }
 
 export class TranslatedCapture {

@@ -2,6 +2,7 @@
 import type { SamplingPins } from '../../wire/rollout/route-rules.ts';
 import type { Conversation } from '../items/conversation.ts';
 import type { Answer, AnswerEvent } from '../items/answer.ts';
+import type { ChatRequest } from '../items/chat-request.ts';
 
 /** One server-sent event. `event` is written as a line of its own where the dialect has such names. */
 export interface SentEvent {
@@ -30,6 +31,8 @@ export interface AnswerWriter {
   fail(problem: DialectProblem): readonly SentEvent[];
   /** The final object; it may be asked for after the streamed form too, and equals what that adds up to. */
   whole(answer: Answer): Readonly<Record<string, unknown>>;
+  /** What stands behind the terminal event of an answer that did not fail, as it goes out; absent = nothing. */
+  readonly closing?: string;
 }
 
 /** What went wrong, before it has the shape of a dialect. */
@@ -64,6 +67,8 @@ export interface ProblemAnswer {
 /** A request as read: `Extra` is what the writer needs to know of it. */
 export interface ReadRequest<Extra> {
   readonly conversation: Conversation;
+  /** The upstream's request, where the dialect is the upstream's own: nothing is made of the conversation's items then. */
+  readonly asked?: ChatRequest;
   readonly extra: Extra;
   /** What was left out because no upstream knows it, a line each, for the log. */
   readonly notes: readonly string[];
@@ -79,7 +84,7 @@ export type PinFields = {
 };
 
 export interface Dialect<Extra = unknown> {
-  readonly name: 'responses' | 'messages';
+  readonly name: 'chat' | 'responses' | 'messages';
   readonly pinFields: PinFields;
   /** Throws `RequestProblem` for what cannot be understood, and for fields that would change the meaning and cannot be honoured: by name. */
   read(body: unknown): ReadRequest<Extra>;

@@ -22,7 +22,10 @@ import { startEngineProcess, type EngineLogLine } from '../../support/engine-pro
 import { markerPattern } from '../../support/policies/corpus-policy.ts';
 import { seededRandom } from '../../support/random.ts';
 import { repositoryDir } from '../../support/slipway-cli.ts';
+import type { RouteMode } from '../../../src/gateway/gateway-control.ts';
+import type { ChatCodec } from '../../../src/sessions/codec.ts';
 import { startRelay, type RunningRelay } from '../relay-fixture.ts';
+import { qwenDir, tokensMode } from '../tokens/tokens-fixture.ts';
 import { talk } from './talking-clients.ts';
 
 export interface GatewayCorpusOptions {
@@ -31,6 +34,10 @@ export interface GatewayCorpusOptions {
   readonly mostTurns: number;
   readonly seed: number;
   readonly concurrency: number;
+  /** Who makes the ids of prompts. In the mode tokens every turn goes on from the ids of the one before it. */
+  readonly mode?: RouteMode;
+  /** In the mode tokens, in place of the checkpoint's; for controls. */
+  readonly codec?: (codec: ChatCodec) => ChatCodec;
   /** Takes the place of the capture; for controls. */
   readonly spoil?: (capture: CallCapture) => CallCapture;
   readonly onRollout?: (ended: number) => void;
@@ -42,6 +49,8 @@ export interface GatewayCorpusReport {
   readonly streamed: number;
   readonly tokens: number;
   readonly nonCanonical: number;
+  /** Calls whose prompt begins with all ids of the call before. */
+  readonly appended: number;
   /** Calls of which something differs between the engine's log and the capture. */
   readonly differing: number;
   /** One line each. */
@@ -62,6 +71,7 @@ interface Compared {
 }
 
 interface Kept extends Compared {
+  readonly isAppended: boolean;
   readonly dialect: CallDialect;
   readonly isStreaming: boolean;
 }
@@ -79,15 +89,17 @@ export async function runGatewayCorpus(
       await using engine = await startEngineProcess([
         ...['--policy', path.join(repositoryDir, 'tests/support/policies/gateway-policy.ts')],
         ...['--seed', String(options.seed), '--non-canonical', '0.3', '--log', log],
+        ...(options.mode === 'tokens' ? ['--tokenizer', qwenDir] : []),
       ]);
       const gateways = await Promise.all(
-        kinds.map((engineKind) => {
+        kinds.map(async (engineKind) => {
           const files = new FileCapture({
             dir: path.join(root, engineKind),
             clock: systemClock,
             logger: { log: (level, message, fields) => problems.push(`${level} ${message} ${JSON.stringify(fields)}`) }, // prettier-ignore
           });
-          return startRelay({ engineKind, capture: options.spoil?.(files) ?? files });
+          const tokens = options.mode === 'tokens' ? await tokensMode(engineKind, options) : null;
+          return await startRelay({ engineKind, tokens, capture: options.spoil?.(files) ?? files });
         }),
       );
       const run = { ...options, agent, gateways, upstream: engine.apiBase, problems, kept };
@@ -145,6 +157,7 @@ async function runRollout(item: number, run: Run): Promise<void> {
   }
   if (!(await isWholeCapture(file))) say('the capture does not say that it is whole');
   let count = 0;
+  let before: readonly number[] = [];
   for await (const call of readCalls(file)) {
     count += 1;
     const text = typeof call.answer?.message === 'string' ? call.answer.message : '';
@@ -152,18 +165,25 @@ async function runRollout(item: number, run: Run): Promise<void> {
     if (place === null || call.end !== 'complete' || call.repeats !== null)
       say(`call ${call.call}: ${call.end ?? 'no end'}, ${text}`);
     else if (kept.has(place)) say(`call ${call.call} is kept twice`);
-    else kept.set(place, keptCall(call));
+    else kept.set(place, keptCall(call, before));
+    before = idsOf(call);
   }
   if (count !== turns) say(`${count} calls were captured of ${turns}`);
   await gateway.relay.forget(id);
 }
 
-function keptCall({ dialect, isStreaming, answer }: ReadCall): Kept {
+function keptCall({ dialect, isStreaming, answer }: ReadCall, before: readonly number[]): Kept {
   const { prompt_token_ids, completion_token_ids, logprobs } = answer?.metrics ?? {};
   return {
     ...{ dialect, isStreaming, prompt: digest(prompt_token_ids) },
     ...{ sampled: digest(completion_token_ids), logprobs: digest(logprobs) },
+    isAppended: before.length > 0 && before.every((id, at) => id === prompt_token_ids?.[at]),
   };
+}
+
+function idsOf({ answer }: ReadCall): readonly number[] {
+  const { prompt_token_ids: prompt, completion_token_ids: sampled } = answer?.metrics ?? {};
+  return [...(prompt ?? []), ...(sampled ?? [])];
 }
 
 async function compare(
@@ -176,7 +196,7 @@ async function compare(
 ): Promise<GatewayCorpusReport> {
   const { kept, problems, rollouts } = found;
   const calls = { chat: 0, responses: 0, messages: 0 };
-  let [streamed, tokens, nonCanonical, differing] = [0, 0, 0, 0];
+  let [streamed, tokens, nonCanonical, appended, differing] = [0, 0, 0, 0, 0];
   const seen = new Set<string>();
   // Longer than a text may be: read line by line.
   for await (const text of createInterface({ input: createReadStream(log) })) {
@@ -192,6 +212,7 @@ async function compare(
     seen.add(place);
     calls[call.dialect] += 1;
     if (call.isStreaming) streamed += 1;
+    if (call.isAppended) appended += 1;
     const wrong = differences(call, line);
     if (wrong.length === 0) continue;
     differing += 1;
@@ -199,7 +220,7 @@ async function compare(
   }
   for (const place of kept.keys())
     if (!seen.has(place)) problems.push(`${place}: captured, and never sampled`);
-  return { rollouts, calls, streamed, tokens, nonCanonical, differing, problems };
+  return { rollouts, calls, streamed, tokens, nonCanonical, appended, differing, problems };
 }
 
 function differences(call: Compared, line: EngineLogLine): readonly string[] {

@@ -30,3 +30,15 @@ test('a capture that decodes and encodes again is found out', options, async () 
   assert.ok(report.differing > 0);
   assert.equal(report.differing, report.nonCanonical);
 });
+
+test(
+  'the ids that the gateway makes of prompts are those that the engine is asked with, and every turn goes on from those of the one before',
+  options,
+  async () => {
+    const report = await runGatewayCorpus({ ...size, mode: 'tokens' });
+    assert.deepEqual(report.problems, []);
+    const all = Object.values(report.calls).reduce((sum, count) => sum + count, 0);
+    assert.ok(report.nonCanonical * 10 >= all, `${report.nonCanonical} of ${all} not canonical`);
+    assert.equal(report.appended, all - size.rollouts);
+  },
+);

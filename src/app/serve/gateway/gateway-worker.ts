@@ -21,6 +21,7 @@ import { closeServer, listen } from '../listen.ts';
 import { toldLogger } from '../told-logger.ts';
 import { gatewaySettings } from './gateway-parts.ts';
 import { openSessions } from './open-sessions.ts';
+import { OpenedTokens } from './open-tokens.ts';
 import type {
   EndedCall,
   FromWorker,
@@ -65,7 +66,9 @@ const logger = toldLogger((line) => say({ kind: 'log', ...line }));
 async function serve(task: WorkerTask): Promise<Served & { readonly url: string }> {
   const { config, worker, port, held } = task;
   let url = '';
+  const tokens = new OpenedTokens(config, systemClock);
   const gateway = new ModelGateway({
+    tokens: tokens.mode,
     ...{ clock: systemClock, logger, openEngine, policy: new UrlPolicy(config.callbacks) },
     ...gatewaySettings(config, { clock: systemClock, logger }),
     baseUrl: () => `${url}/v1`,
@@ -85,7 +88,11 @@ async function serve(task: WorkerTask): Promise<Served & { readonly url: string 
     mountGateway: (app) => registerGateway(app, gateway),
   });
   const sources = { variables: process.env, baseDir: config.baseDir };
-  const sessions = await openSessions(config, { clock: systemClock, logger, sources });
+  await tokens.ready();
+  const sessions = await openSessions(config, {
+    ...{ clock: systemClock, logger, sources },
+    openCodec: () => tokens.codec(),
+  });
   if (sessions !== null) registerSessions(server, sessions);
   url = await listen(server, { host: config.listen.dataHost, port }, 'listen.data_port');
   return { gateway, server, sessions, url };

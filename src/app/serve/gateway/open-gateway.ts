@@ -5,6 +5,7 @@ import { ModelGateway, type RelayedCall } from '../../../gateway/model-gateway.t
 import { registerGateway } from '../../../gateway/register-gateway.ts';
 import { registerSessions } from '../../../gateway/sessions/register-sessions.ts';
 import { sessionIdentity, type SessionServer } from '../../../gateway/sessions/session-server.ts';
+import type { ChatCodec } from '../../../sessions/codec.ts';
 import { buildDataServer } from '../../../server/data-server.ts';
 import { defaultServerLimits } from '../../../server/ports.ts';
 import type { GatewayFacts } from '../../../telemetry/facts.ts';
@@ -15,6 +16,7 @@ import { closeServer, listen } from '../listen.ts';
 import { captureOf, gatewaySettings } from './gateway-parts.ts';
 import { GatewayWorkers } from './gateway-workers.ts';
 import { openSessions } from './open-sessions.ts';
+import { OpenedTokens } from './open-tokens.ts';
 
 export interface OpenGatewayParts {
   readonly ports: Pick<AppPorts, 'clock' | 'openEngine' | 'composition' | 'machine'>;
@@ -49,9 +51,11 @@ function gatewayHere(config: ServeConfig, parts: OpenGatewayParts): ServedGatewa
   const { clock, openEngine } = ports;
   const { dataHost: host, dataPort: port } = config.listen;
   let url = '';
+  const tokens = new OpenedTokens(config, clock);
   const gateway = new ModelGateway({
     ...{ clock, logger, policy, openEngine, onCall },
     ...gatewaySettings(config, { clock, logger }),
+    tokens: tokens.mode,
     baseUrl: () => `${url}/v1`,
   });
   let sessions: SessionServer | null = null;
@@ -65,7 +69,9 @@ function gatewayHere(config: ServeConfig, parts: OpenGatewayParts): ServedGatewa
     control: gateway,
     listen: async () => {
       const sources = { variables: ports.machine.variables, baseDir: config.baseDir };
-      sessions = await openSessions(config, { clock, logger, sources });
+      await tokens.ready();
+      const openCodec = (): Promise<ChatCodec> => tokens.codec();
+      sessions = await openSessions(config, { clock, logger, sources, openCodec });
       if (sessions !== null) registerSessions(server, sessions);
       url = await listen(server, { host, port }, 'listen.data_port');
       return [url];
@@ -78,6 +84,7 @@ function gatewayHere(config: ServeConfig, parts: OpenGatewayParts): ServedGatewa
     close: async () => {
       await gateway.close();
       await sessions?.close();
+      await tokens[Symbol.asyncDispose]();
     },
   };
 }

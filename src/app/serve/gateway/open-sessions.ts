@@ -1,17 +1,16 @@
 import { readSecrets, type SecretSources } from '../../../config/serve/read-secrets.ts';
 import type { ServeConfig } from '../../../config/serve/read-serve-config.ts';
 import type { Clock } from '../../../core/clock.ts';
-import { isRolloutError, RolloutError } from '../../../core/errors.ts';
 import type { Logger } from '../../../core/logger.ts';
 import { SessionServer } from '../../../gateway/sessions/session-server.ts';
 import { SessionUpstream } from '../../../gateway/sessions/session-upstream.ts';
 import { Access } from '../../../server/access.ts';
 import { assertMayListen } from '../../../server/may-listen.ts';
 import type { ChatCodec } from '../../../sessions/codec.ts';
-import { openCodec } from '../../../sessions/families/registry.ts';
 import { openMatcher, openPicker, openPostprocessor } from '../../../sessions/miles/named-rules.ts';
 import { SessionStore } from '../../../sessions/miles/session-store.ts';
 import { openCallers } from '../callers.ts';
+import { renamed } from './renamed-error.ts';
 
 /** Turns of a session of the second version, as clients of Miles know it. */
 const maxNodes = 1_024;
@@ -20,12 +19,14 @@ export interface OpenSessionsParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sources: SecretSources;
+  /** CONFIG_INVALID. */
+  readonly openCodec: () => Promise<ChatCodec>;
 }
 
 /** The session routes of one data listener; null = none are configured. CONFIG_INVALID, LISTEN_REFUSED. */
 export async function openSessions(
   config: ServeConfig,
-  { clock, logger, sources }: OpenSessionsParts,
+  { clock, logger, sources, openCodec }: OpenSessionsParts,
 ): Promise<SessionServer | null> {
   const { sessions, limits, listen } = config;
   const { url, version, templateVariables, maxIdleMs, timeoutMs } = sessions;
@@ -42,7 +43,7 @@ export async function openSessions(
     ...{ clock, maxIdleMs },
     rules: {
       ...{ version, templateVariables, maxNodes, logger },
-      codec: await codecOf(config, clock),
+      codec: await openCodec(),
       matches: await openMatcher(sessions.matcher),
       picker: { name: sessions.picker, pick: await openPicker(sessions.picker) },
       postprocessor: {
@@ -59,39 +60,10 @@ export async function openSessions(
   });
 }
 
-async function codecOf({ sessions }: ServeConfig, clock: Clock): Promise<ChatCodec> {
-  const { tokenizer, family, template: templateFile } = sessions;
-  if (tokenizer === null)
-    throw new RolloutError('CONFIG_INVALID', 'sessions need the tokenizer of the model', {
-      ...{ phase: 'config', field: 'sessions.tokenizer' },
-      remedy: 'Name the folder of its checkpoint, and its family by sessions.family.',
-    });
-  try {
-    return await openCodec({ family, tokenizer, templateFile, now: () => clock.now() });
-  } catch (error) {
-    throw renamed(
-      error,
-      isRolloutError(error) && error.field === '--family'
-        ? 'sessions.family'
-        : 'sessions.tokenizer',
-    );
-  }
-}
-
 function underField<T>(field: string, make: () => T): T {
   try {
     return make();
   } catch (error) {
     throw renamed(error, field);
   }
-}
-
-/** Named as the setting that it comes from. */
-function renamed(error: unknown, field: string): unknown {
-  if (!isRolloutError(error, 'CONFIG_INVALID')) return error;
-  const { message, remedy } = error;
-  return new RolloutError('CONFIG_INVALID', message, {
-    ...{ phase: 'config', field, cause: error },
-    ...(remedy !== null && { remedy }),
-  });
 }

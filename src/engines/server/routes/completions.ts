@@ -36,7 +36,8 @@ export function addCompletionsRoute(app: FastifyInstance, parts: EngineParts): v
       id: requestIdOf(given ?? incoming.headers['x-request-id'], 'cmpl-'),
       promptIds: promptIdsOf(body, parts),
       sampling: samplingOf(body),
-      defaultMaxTokens: 16,
+      // A limit that is said to be none is the context's.
+      defaultMaxTokens: body.max_tokens === null ? null : 16,
       topLogprobs: body.logprobs ?? 0,
       isStreaming,
     });

@@ -113,7 +113,8 @@ function exchangeOf({ body, parts, reply, promptIds, id }: One): Exchange {
     id,
     promptIds,
     sampling: samplingOf(body.sampling_params ?? {}),
-    defaultMaxTokens: 128,
+    // A limit that is said to be none is the context's.
+    defaultMaxTokens: body.sampling_params?.max_new_tokens === null ? null : 128,
     topLogprobs: body.return_logprob === true ? (body.top_logprobs_num ?? 0) : 0,
     isStreaming: body.stream === true,
   });
