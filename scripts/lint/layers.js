@@ -20,7 +20,7 @@ export const layers = {
   agents: ['core', 'wire', 'environments', 'trajectory', 'engines', 'runner'],
   verifier: ['core', 'wire', 'environments', 'tasks', 'rewards'],
   gateway: ['core', 'wire', 'sessions', 'engines', 'trajectory'],
-  collector: ['core', 'wire', 'rewards', 'engines', 'store'],
+  collector: ['core', 'wire', 'rewards', 'engines', 'store', 'callbacks'],
   trial: ['core', 'wire', 'store', 'tasks', 'environments', 'agents', 'verifier', 'trajectory'],
   jobs: ['core', 'wire', 'store', 'tasks', 'environments', 'agents', 'verifier', 'trial'],
   backends: [

@@ -42,6 +42,7 @@ export class GroupSource {
   readonly #open = new Map<number, GroupSeed>();
   readonly #returned: GroupSeed[] = [];
   readonly #givenUp: Set<number>;
+  readonly #losses = new Map<number, number>();
   #nextGroupIndex: number;
 
   /** `rows` is not empty. */
@@ -97,6 +98,13 @@ export class GroupSource {
   giveUp(seed: GroupSeed): void {
     this.settle(seed);
     this.#givenUp.add(seed.row.rowIndex);
+  }
+
+  /** How often groups of its row were lost, this time included. */
+  countLoss(seed: GroupSeed): number {
+    const losses = (this.#losses.get(seed.row.rowIndex) ?? 0) + 1;
+    this.#losses.set(seed.row.rowIndex, losses);
+    return losses;
   }
 
   #fresh(): GroupSeed | null {

@@ -34,8 +34,10 @@ export interface CollectedGroup {
 }
 
 export type DropReason =
-  /** A row whose rollouts fail whatever is tried. */
+  /** A row whose rollouts fail whatever is tried: it is not drawn any more. */
   | 'given-up'
+  /** No attempt was left for one of its places. */
+  | 'lost'
   /** A filter said so; `detail` is its reason. */
   | 'filtered'
   /** A reward hook or filter threw. */

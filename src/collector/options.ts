@@ -28,6 +28,10 @@ export const collectorOptionsSchema = z
     unfinished: z.enum(['discard', 'return', 'resume', 'resume-masked']).default('discard'),
     /** Attempts for one place of a group before the group is given up. */
     maxAttempts: count.default(4),
+    /** Pause before the second attempt; it doubles for each further one. */
+    refillPauseMs: ms.default(200),
+    /** How often a row's groups may be lost before the row is given up. */
+    maxRowLosses: count.default(2),
     /** Groups in a row that come to nothing before `collect` rejects. */
     maxLostGroups: count.default(64),
     /** For sampling that can be repeated: every place of a group has its own; null = none is asked for. */
@@ -51,7 +55,7 @@ export const collectorOptionsSchema = z
       .prefault({}),
   })
   .refine(({ startGroups, batchGroups }) => startGroups === null || startGroups >= batchGroups, {
-    message: 'startGroups is less than batchGroups',
+    error: 'startGroups is less than batchGroups',
     path: ['startGroups'],
   })
   .prefault({});

@@ -1,0 +1,99 @@
+/** What a collector asks of a rollout server beside submitting: how a rollout ended, its samples, and that rollouts end. */
+import { z } from 'zod';
+import type { Clock } from '../../core/clock.ts';
+import { messageOf, RolloutError } from '../../core/errors.ts';
+import { LinkedAbort } from '../../core/linked-abort.ts';
+import { receiptsDocument, type ReceiptDocument } from '../../wire/api/receipt.ts';
+import { rolloutDetailDocument, type RolloutDetailDocument } from '../../wire/api/rollout.ts';
+
+export interface RolloutApiOptions {
+  /** Of the control listener; a key may be part of it. */
+  readonly serverUrl: string;
+  readonly serverKey: string | null;
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+}
+
+const answerMs = 30_000;
+const attempts = 3;
+const pauseMs = 200;
+
+export class RolloutApi {
+  readonly #options: RolloutApiOptions;
+
+  constructor(options: RolloutApiOptions) {
+    this.#options = options;
+  }
+
+  /** null = the server knows no such rollout. */
+  async inspect(id: string, signal: AbortSignal): Promise<RolloutDetailDocument | null> {
+    const text = await this.#asked('GET', `/rollouts/${encodeURIComponent(id)}`, { signal });
+    return text === null ? null : read(rolloutDetailDocument, text);
+  }
+
+  /** The lines as they are kept; null = there are none. */
+  async samples(id: string, signal: AbortSignal): Promise<string | null> {
+    return await this.#asked('GET', `/rollouts/${encodeURIComponent(id)}/samples`, { signal });
+  }
+
+  async cancel(ids: readonly string[], signal: AbortSignal): Promise<readonly ReceiptDocument[]> {
+    const body = JSON.stringify({ ids });
+    const text = await this.#asked('POST', '/rollouts/cancel', { signal, body });
+    return text === null ? [] : read(receiptsDocument, text).receipts;
+  }
+
+  /** A server that restarts is asked again. SERVER_UNREACHABLE when it does not answer. */
+  async #asked(
+    method: 'GET' | 'POST',
+    path: string,
+    { signal, body }: { readonly signal: AbortSignal; readonly body?: string },
+  ): Promise<string | null> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#ask(method, path, { signal, ...(body !== undefined && { body }) });
+      } catch (error) {
+        signal.throwIfAborted();
+        if (attempt >= attempts) throw unreachable(error);
+        await this.#options.clock.sleep(pauseMs * attempt, signal);
+      }
+    }
+  }
+
+  async #ask(
+    method: 'GET' | 'POST',
+    path: string,
+    { signal, body }: { readonly signal: AbortSignal; readonly body?: string },
+  ): Promise<string | null> {
+    const { serverUrl, serverKey } = this.#options;
+    using link = new LinkedAbort([signal], {
+      ms: answerMs,
+      reason: () => new Error(`no answer within ${answerMs / 1_000} s`),
+    });
+    const answer = await this.#options.fetch(`${serverUrl.replace(/\/+$/, '')}/api/v1${path}`, {
+      method,
+      signal: link.signal,
+      headers: {
+        ...(serverKey !== null && { authorization: `Bearer ${serverKey}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body }),
+      redirect: 'error',
+    });
+    const text = await answer.text();
+    if (answer.ok) return text;
+    if (answer.status === 404 || answer.status === 409) return null;
+    throw new Error(`${method} ${path} answered ${answer.status}: ${text.slice(0, 200)}`);
+  }
+}
+
+function read<T>(schema: z.ZodType<T>, text: string): T {
+  const document: unknown = JSON.parse(text);
+  return schema.parse(document);
+}
+
+function unreachable(error: unknown): RolloutError {
+  return new RolloutError('SERVER_UNREACHABLE', messageOf(error), {
+    ...{ phase: 'server', cause: error, field: 'serverUrl' },
+    remedy: 'Name the control address of slipway serve.',
+  });
+}

@@ -1,0 +1,63 @@
+/** Asks from time to time what became of rollouts that nobody was told of: one that is cancelled by somebody else sends no callback. */
+import type { Clock } from '../../core/clock.ts';
+import { LinkedAbort } from '../../core/linked-abort.ts';
+
+export interface StateWatchOptions {
+  readonly clock: Clock;
+  /** A rollout is asked about when it has been here for so long, and then as often. */
+  readonly everyMs: number;
+  /** May reject: it is asked again the next time. */
+  readonly hasEnded: (id: string, signal: AbortSignal) => Promise<boolean>;
+  readonly onEnded: (id: string) => void;
+}
+
+export class StateWatch {
+  readonly #options: StateWatchOptions;
+  readonly #askedMs = new Map<string, number>();
+  readonly #life = new LinkedAbort([]);
+  #going: Promise<void> | null = null;
+
+  constructor(options: StateWatchOptions) {
+    this.#options = options;
+  }
+
+  add(id: string): void {
+    this.#askedMs.set(id, this.#options.clock.monotonicMs());
+    this.#going ??= this.#go();
+  }
+
+  has(id: string): boolean {
+    return this.#askedMs.has(id);
+  }
+
+  remove(id: string): void {
+    this.#askedMs.delete(id);
+  }
+
+  async close(): Promise<void> {
+    this.#life.abort(new Error('the watch is over'));
+    await this.#going;
+  }
+
+  async #go(): Promise<void> {
+    const { clock, everyMs } = this.#options;
+    const { signal } = this.#life;
+    while (!signal.aborted) {
+      await clock.sleep(everyMs, signal).catch(() => undefined);
+      const due = [...this.#askedMs].filter(([, ms]) => clock.monotonicMs() - ms >= everyMs);
+      for (const [id] of due) await this.#ask(id);
+    }
+  }
+
+  async #ask(id: string): Promise<void> {
+    const { clock, hasEnded, onEnded } = this.#options;
+    try {
+      const isOver = await hasEnded(id, this.#life.signal);
+      if (!this.#askedMs.has(id)) return;
+      this.#askedMs.set(id, clock.monotonicMs());
+      if (isOver) onEnded(id);
+    } catch {
+      // Asked again the next time.
+    }
+  }
+}
