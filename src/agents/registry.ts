@@ -24,6 +24,7 @@ const agents: ReadonlyMap<string, () => Promise<AgentFactory>> = new Map([
 
 /** Programs of vendors, which are brought into the sandbox. */
 const clis: ReadonlyMap<string, () => Promise<Cli>> = new Map([
+  ['aider', async () => (await import('./aider/aider-cli.ts')).aiderCli],
   ['claude-code', async () => (await import('./claude-code/claude-cli.ts')).claudeCli],
   ['codex', async () => (await import('./codex/codex-cli.ts')).codexCli],
   ['opencode', async () => (await import('./opencode/opencode-cli.ts')).opencodeCli],

@@ -1,6 +1,6 @@
 /**
- * The conformance turn of an agent whose program is brought into the sandbox: it has to solve a small task by a command of its own shell, behind a gateway, on a
- * model that plays a script, and to leave a trajectory of that.
+ * The conformance turn of an agent whose program is brought into the sandbox: it has to solve a small task by a command of its own shell (or by an edit, where it
+ * has none), behind a gateway, on a model that plays a script, and to leave a trajectory of that.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -9,7 +9,7 @@ import { describeAgents, type AgentDescription } from '../agents/registry.ts';
 import { RolloutError } from '../core/errors.ts';
 import { compileJobConfig } from '../config/job-request.ts';
 import { validateTrajectory } from '../trajectory/validate.ts';
-import type { AtifTrajectory } from '../wire/atif/atif.ts';
+import type { AtifStep, AtifTrajectory } from '../wire/atif/atif.ts';
 import type { AppPorts } from './ports.ts';
 import { runJob } from './run-job.ts';
 import { serveEngine } from './serve-engine.ts';
@@ -35,7 +35,8 @@ export interface AgentCheck {
   readonly durationMs: number;
 }
 
-const script = [{ shell: 'echo yes > /app/answer' }, { say: 'It is done.' }];
+const files = { answer: 'yes\n' };
+const script = [{ shell: 'echo yes > /app/answer', files }, { say: 'It is done.' }];
 
 const taskFiles = (image: string): Readonly<Record<string, string>> => ({
   'task.toml': `[environment]\ndocker_image = ${JSON.stringify(image)}\nworkdir = "/app"\nnetwork_mode = "no-network"\n`,
@@ -91,9 +92,7 @@ export async function checkAgent(options: AgentCheckOptions, ports: AppPorts): P
         ...(trial.failure === null ? [] : [`${trial.failure.code}: ${trial.failure.message}`]),
         ...(trial.rewards?.['reward'] === 1 ? [] : ['the task was not solved']),
         ...(trajectory === null ? ['no trajectory was left'] : validateTrajectory(trajectory)),
-        ...(calls.some(({ tool_calls: made }) => (made ?? []).length > 0)
-          ? []
-          : ['no call of a tool is on record']),
+        ...(calls.some(isWork) ? [] : ['no call of a tool and no edit is on record']),
         ...(calls.every(({ metrics }) => metrics?.completion_token_ids != null)
           ? []
           : ['a call of the model is on record without its token ids']),
@@ -104,6 +103,10 @@ export async function checkAgent(options: AgentCheckOptions, ports: AppPorts): P
   } finally {
     await rm(root, { recursive: true, force: true });
   }
+}
+
+function isWork({ tool_calls: made, message }: AtifStep): boolean {
+  return (made ?? []).length > 0 || (typeof message === 'string' && message.includes('\nyes\n'));
 }
 
 function noProgram(name: string): RolloutError {

@@ -41,7 +41,7 @@ describe(
         await rm(stateDir, { recursive: true, force: true });
       }
     });
-    for (const subject of cliSubjects) {
+    for (const subject of cliSubjects.filter(({ onlyProven }) => onlyProven !== true)) {
       // What speaks the upstream's own dialect is passed on as it comes: nothing of ours keeps it awake.
       const isTranslated = subject.path !== '/v1/chat/completions';
       if (isTranslated)

@@ -22,8 +22,11 @@ if (subjects.length === 0 || cases.length === 0) {
   process.exit(2);
 }
 let failed = 0;
+let shown = 0;
 for (const subject of subjects)
   for (const one of cases) {
+    if (subject.shell === null && 'needsTools' in one) continue;
+    shown += 1;
     const since = performance.now();
     let problem = '';
     try {
@@ -39,7 +42,5 @@ for (const subject of subjects)
     );
     if (problem !== '') console.log(problem);
   }
-console.log(
-  `${subjects.length * cases.length - failed} of ${subjects.length * cases.length} cases shown`,
-);
+console.log(`${shown - failed} of ${shown} cases shown`);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -5,14 +5,14 @@
 import { RolloutError } from '../../core/errors.ts';
 
 const classes: readonly (readonly [type: string, pattern: RegExp])[] = [
-  ['ApiRateLimitError', /rate limit|too many requests/gi],
+  ['ApiRateLimitError', /rate limit|too many requests|litellm\.ratelimiterror/gi],
   [
     'ApiUsageLimitError',
     /specified api usage limits|hit your usage limit|unpaid invoice|quota exceeded|insufficient_quota/gi,
   ],
   [
     'ApiInternalServerError',
-    /api error: 500[^\n]{0,40}internal server error|retriable internal error/gi,
+    /api error: 500[^\n]{0,40}internal server error|retriable internal error|litellm\.internalservererror/gi,
   ],
   [
     'ApiOverloadedError',
@@ -28,13 +28,16 @@ const classes: readonly (readonly [type: string, pattern: RegExp])[] = [
   ],
   [
     'OutputTokenExceededError',
-    /response exceeded[^\n]{0,40}output token maximum|reason: max_output_tokens/gi,
+    /response exceeded[^\n]{0,40}output token maximum|reason: max_output_tokens|hit\sa\stoken\slimit![\s\S]{0,200}output tokens: ~[1-9]/gi,
   ],
   [
     'ContextWindowExceededError',
-    /input token count exceeds the maximum|maximum context length is|prompt is too long|ran out of room in the model's context window/gi,
+    /input token count exceeds the maximum|maximum context length is|prompt is too long|ran out of room in the model's context window|hit\sa\stoken\slimit![\s\S]{0,200}output tokens: ~0/gi,
   ],
-  ['AgentAuthenticationError', /not logged in|authentication_failed|401 unauthorized/gi],
+  [
+    'AgentAuthenticationError',
+    /not logged in|authentication_failed|401 unauthorized|litellm\.authenticationerror/gi,
+  ],
   ['ModelNotFoundError', /cannot use this model|model_not_found/gi],
   [
     'ApiProviderResourceNotFoundError',

@@ -8,18 +8,23 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 /** A log of a run is not larger; what is behind it is not read. */
 const longestLogBytes = 256 * 1024 * 1024;
 
-/** The objects of a file, one per line; other lines are passed over. Nothing for what is no regular file. */
-export async function* jsonLines(file: string): AsyncGenerator<JsonObject> {
+/** Nothing for what is no regular file. */
+export async function* textLines(file: string): AsyncGenerator<string> {
   const stats = await lstat(file).catch(() => null);
   if (stats?.isFile() !== true) return;
   const input = createReadStream(file, { end: longestLogBytes, encoding: 'utf8' });
   try {
-    for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-      const value = objectIn(line);
-      if (value !== null) yield value;
-    }
+    yield* createInterface({ input, crlfDelay: Infinity });
   } finally {
     input.destroy();
+  }
+}
+
+/** The objects of a file, one per line; other lines are passed over. */
+export async function* jsonLines(file: string): AsyncGenerator<JsonObject> {
+  for await (const line of textLines(file)) {
+    const value = objectIn(line);
+    if (value !== null) yield value;
   }
 }
 

@@ -20,6 +20,11 @@ const rows: readonly (readonly [output: string, type: string])[] = [
   ['"error":"model_not_found"', 'ModelNotFoundError'],
   ['curl: (7) Failed to connect', 'NetworkConnectionError'],
   ['API Error: something that nobody knows', 'UnknownApiError'],
+  ['litellm.InternalServerError: OpenAIException', 'ApiInternalServerError'],
+  ['litellm.RateLimitError: OpenAIException', 'ApiRateLimitError'],
+  ['litellm.AuthenticationError: OpenAIException', 'AgentAuthenticationError'],
+  ['m has hit a token limit!\nOutput tokens: ~0 of 0', 'ContextWindowExceededError'],
+  ['m has hit a token limit!\nOutput tokens: ~15 of 0', 'OutputTokenExceededError'],
   ['Segmentation fault', 'NonZeroAgentExitCodeError'],
   ['', 'NonZeroAgentExitCodeError'],
 ];

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { aiderCli } from '../../../src/agents/aider/aider-cli.ts';
 import { claudeCli } from '../../../src/agents/claude-code/claude-cli.ts';
 import { codexCli } from '../../../src/agents/codex/codex-cli.ts';
 import { miniCli } from '../../../src/agents/mini-swe-agent/mini-cli.ts';
@@ -22,10 +23,10 @@ const wired = (options: Fields) => configOf({ allow_unverified_agent: true, ...o
 
 lines('bindings', [
   [
-    'that can be used are claude-code, codex, custom-chat-completions, custom-installed-chat-completions, mini-swe-agent, opencode, oracle, qwen-coder and terminus-2',
+    'that can be used are aider, claude-code, codex, custom-chat-completions, custom-installed-chat-completions, mini-swe-agent, opencode, oracle, qwen-coder and terminus-2',
     () => {
       assert.deepEqual(usableBindings, [
-        ...['claude-code', 'codex', 'custom-chat-completions'],
+        ...['aider', 'claude-code', 'codex', 'custom-chat-completions'],
         installed,
         ...['mini-swe-agent', 'opencode', 'oracle', 'qwen-coder', 'terminus-2'],
       ]);
@@ -51,6 +52,7 @@ lines('bindings', [
           ['qwen-coder', '0.15.10'],
           ['opencode', '1.18.33'],
           ['mini-swe-agent', '2.4.6'],
+          ['aider', '0.86.2'],
           ['claude-code', '2.1.332'],
         ],
       );
@@ -78,7 +80,14 @@ lines('bindings', [
   [
     'of programs are wired by the address and the key of the rollout alone',
     () => {
-      for (const name of ['codex', 'claude-code', 'mini-swe-agent', 'opencode', 'qwen-coder'])
+      for (const name of [
+        'aider',
+        'codex',
+        'claude-code',
+        'mini-swe-agent',
+        'opencode',
+        'qwen-coder',
+      ])
         assert.deepEqual(wired({ agent: name }).env, {
           OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
           OPENAI_API_KEY: 'route-key-1234',
@@ -99,9 +108,9 @@ lines('bindings', [
     },
   ],
   [
-    'of Codex, mini-swe-agent, OpenCode and Qwen Code own the variables of their accounts',
+    'of aider, Codex, mini-swe-agent, OpenCode and Qwen Code own the variables of their accounts',
     () => {
-      for (const cli of [codexCli, miniCli, opencodeCli, qwenCli]) {
+      for (const cli of [aiderCli, codexCli, miniCli, opencodeCli, qwenCli]) {
         const owned = bindings.find(({ name }) => name === cli.name)?.ownedEnv ?? [];
         assert.deepEqual(owned, cli.ownedVariables.concat(modelVariables).sort());
       }
@@ -186,15 +195,15 @@ lines('bindings', [
       }
       assert.deepEqual(
         bindings.filter(({ isVerified }) => !isVerified).map(({ name }) => name),
-        ['opencode'],
+        ['opencode', 'aider'],
       );
     },
   ],
   [
     'an unknown agent is refused, with the names that there are, sorted',
     refused(
-      { agent: 'aider' },
-      /"aider"; use one of claude-code, codex, custom-chat-completions, custom-installed-chat-completions, mini-swe-agent, opencode, oracle, qwen-coder, terminus-2$/,
+      { agent: 'cline-cli' },
+      /"cline-cli"; use one of aider, claude-code, codex, custom-chat-completions, custom-installed-chat-completions, mini-swe-agent, opencode, oracle, qwen-coder, terminus-2$/,
     ),
   ],
   [

@@ -18,7 +18,10 @@ export async function rollOutOnce(agent: string): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-cli-rollout-'));
   stack.defer(() => rm(root, { recursive: true, force: true }));
-  const script = [{ shell: 'echo yes > /app/answer' }, { say: 'All is done.' }];
+  const script = [
+    { shell: 'echo yes > /app/answer', files: { answer: 'yes\n' } },
+    { say: 'All is done.' },
+  ];
   const task = stack.use(await taskFolder(scriptTask(script)));
   const engine = stack.use(
     await serveEngine(
@@ -58,8 +61,10 @@ export async function rollOutOnce(agent: string): Promise<void> {
   const trajectory = JSON.parse(archived?.[1] ?? 'null') as AtifTrajectory | null;
   assert.deepEqual(validateTrajectory(trajectory), []);
   assert.equal(trajectory?.agent.name, agent);
-  const calls = trajectory.steps.flatMap(({ tool_calls: made }) => made ?? []);
-  assert.ok(calls.length > 0, 'the call of its own shell');
+  const isWork = ({ tool_calls: made, message }: AtifStep): boolean =>
+    (made ?? []).length > 0 || JSON.stringify(message).includes(String.raw`\nyes\n`);
+  const own = trajectory.steps.filter(({ source }) => source === 'agent');
+  assert.ok(own.some(isWork), 'the call of its own shell, or its edit');
   await checkCaptured(root, [...files.keys()], trajectory.steps);
 }
 

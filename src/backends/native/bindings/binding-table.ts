@@ -42,8 +42,9 @@ const ofTheGateway = {
   needs: null,
   isVerified: true,
   evaluates: true,
-  trains: false,
-  note: 'its dialect is translated, and what the model sampled is not what the agent reads',
+  // Samples are made of what the engine said, whatever dialect the program reads, and of each of its branches.
+  trains: true,
+  note: null,
 } as const satisfies Partial<Binding>;
 
 export const bindings: readonly Binding[] = [
@@ -123,6 +124,21 @@ export const bindings: readonly Binding[] = [
       ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_ORGANIZATION', 'OPENAI_ORG_ID'],
       'OPENAI_PROJECT_ID',
     ],
+    trains: true,
+    note: null,
+  },
+  {
+    ...ofTheGateway,
+    ...{ name: 'aider', protocol: 'OpenAI Chat Completions', pinnedVersion: '0.86.2' },
+    ownedEnv: [
+      ...['AIDER_API_KEY', 'AIDER_CONFIG', 'AIDER_EDITOR_MODEL', 'AIDER_ENV_FILE', 'AIDER_MODEL'],
+      ...['AIDER_MODEL_METADATA_FILE', 'AIDER_MODEL_SETTINGS_FILE', 'AIDER_OPENAI_API_BASE'],
+      ...['AIDER_OPENAI_API_KEY', 'AIDER_SET_ENV', 'AIDER_WEAK_MODEL', 'OPENAI_API_BASE'],
+      ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_ORGANIZATION', 'OPENAI_ORG_ID'],
+      'OPENAI_PROJECT_ID',
+    ],
+    // Settings in the folder of the task count too, such as a command that is run after an edit.
+    isVerified: false,
     trains: true,
     note: null,
   },

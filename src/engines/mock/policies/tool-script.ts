@@ -4,7 +4,8 @@
  *
  * The script is JSON between two lines, ```script and ```: a list with one entry per turn, `{"shell": COMMAND or a list of them}`, `{"write": FILE, "text":
  * TEXT}`, `{"say": TEXT}` or `{"words": N}`. After its last entry the agent is told that it is done. A turn without a call ends the run; agents that want to be
- * told so by a call get that.
+ * told so by a call get that. aider, which offers no tools, is told of files in its own format: those of `write`, or `{"files": {FILE: TEXT}}` for a turn in which others
+ * get a command.
  */
 import type { Policy, PolicyReply, PolicyToolCall } from '../policy.ts';
 
@@ -12,6 +13,7 @@ interface Turn {
   readonly shell?: string | readonly string[];
   readonly write?: string;
   readonly text?: string;
+  readonly files?: Readonly<Record<string, string>>;
   readonly say?: string;
   readonly words?: number;
   readonly reasoning?: string;
@@ -40,15 +42,21 @@ const editors: Readonly<Record<string, (file: string, content: string) => Argume
 export const toolScript: Policy = ({ messages, tools }): PolicyReply => {
   const at = messages.findIndex(({ content }) => scriptPattern.test(textOf(content)));
   const script = at < 0 ? null : scriptIn(textOf(messages[at]?.content));
-  // Some agents begin with turns that nobody sampled.
-  const turn = messages.slice(at + 1).filter(({ role }) => role === 'assistant').length;
   const names = tools.map(nameOf);
+  const edits = names.length === 0 && isAider(messages);
+  // Some agents begin with turns that nobody sampled, and aider has them in between.
+  const turn = messages
+    .slice(at + 1)
+    .filter(
+      ({ role, content }) => role === 'assistant' && !(edits && /^Ok\b/.test(textOf(content))),
+    ).length;
   const next = script?.[turn];
-  if (script === null || names.length === 0 || next === undefined)
+  if (script === null || next === undefined || (names.length === 0 && !edits))
     return { content: script === null ? 'nothing to do' : 'done' };
   const { say = '', words = 0, reasoning } = next;
-  const content = words > 0 ? Array.from({ length: words }, (_, n) => `word${n}`).join(' ') : say;
-  const calls = callsOf(next, names);
+  const told = edits ? `${say}${listingsOf(next)}` : say;
+  const content = words > 0 ? Array.from({ length: words }, (_, n) => `word${n}`).join(' ') : told;
+  const calls = edits ? [] : callsOf(next, names);
   const toolCalls = calls.length > 0 ? calls : endOf(messages, names);
   return {
     content,
@@ -74,6 +82,22 @@ function callsOf({ shell = [], write, text = '' }: Turn, names: readonly string[
   else if (shellName === 'exec_command') run(`apply_patch <<'END'\n${patchOf(write, text)}\nEND`);
   else run(`cat > '${write}' <<'END'\n${text.replace(/\n$/, '')}\nEND`);
   return calls;
+}
+
+type Messages = readonly { readonly role: string; readonly content: unknown }[];
+
+/** By the name of the format, which its first message asks for. */
+function isAider(messages: Messages): boolean {
+  return messages.some(({ role, content }) => {
+    return role === 'system' && textOf(content).includes('*file listing*');
+  });
+}
+
+function listingsOf({ files = {}, write, text = '' }: Turn): string {
+  const all = write === undefined ? files : { ...files, [write]: text };
+  return Object.entries(all)
+    .map(([file, content]) => `${file}\n\`\`\`\n${content}\`\`\`\n`)
+    .join('\n');
 }
 
 /** What mini-swe-agent takes for the end, which it asks for in its first messages. */
