@@ -1,4 +1,5 @@
 /** Which families are compared with Python, and how one comparison goes: for the proof at full size, and for the goldens. */
+import type { ChatMessage } from '../../src/engines/chat-message.ts';
 import { checkpointDir, fixedTemplate, type ReferenceJob } from '../support/template-reference.ts';
 import { readCheckpoint, type Checkpoint } from '../../src/sessions/families/checkpoint.ts';
 import { openFamily, type FamilyCodec } from '../../src/sessions/families/family-codec.ts';
@@ -144,7 +145,7 @@ function conversationFor(row: ParityRow, seed: number, index: number): RandomCon
   const isThinking = made.templateVariables['enable_thinking'] === true;
   const messages = made.messages.map((message) =>
     message.role === 'assistant' && isThinking
-      ? { ...message, reasoning_content: message.reasoning_content ?? 'So.' }
+      ? { ...message, reasoning_content: thoughtsOf(message) }
       : message,
   );
   if (row.against !== 'encoder') return { ...made, messages };
@@ -153,4 +154,8 @@ function conversationFor(row: ParityRow, seed: number, index: number): RandomCon
     ({ role }, at) => at > firstAnswer && (role === 'user' || role === 'system'),
   );
   return { ...made, messages: end < 0 ? messages : messages.slice(0, end) };
+}
+
+function thoughtsOf({ reasoning_content: thoughts }: ChatMessage): string {
+  return typeof thoughts === 'string' && thoughts !== '' ? thoughts : 'So.';
 }
