@@ -29,10 +29,10 @@ export async function capturedSamples(
     { code: 'TRAJECTORY_INVALID', phase: 'config', what: `reading ${file}` },
     async () => {
       const rolloutId = await rolloutOf(captured, file);
-      const { forest, callsWithoutIds } = await forestOfCalls(readCalls(captured));
+      const { forest, callsWithoutIds, replay } = await forestOfCalls(readCalls(captured));
       const pick = keepsRetries ? everyBranch : withoutRetries;
       const samples = assembleSamples(forest, { maxTokens, trainsSummaries, pick });
-      return sampleLines(forest, samples, { rolloutId, reward, callsWithoutIds });
+      return sampleLines(forest, samples, { rolloutId, reward, callsWithoutIds, replay });
     },
   );
 }

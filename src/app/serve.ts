@@ -20,6 +20,7 @@ import { RolloutScheduler } from '../scheduler/rollout-scheduler.ts';
 import { buildControlServer } from '../server/control-server.ts';
 import { defaultServerLimits } from '../server/ports.ts';
 import { healthOf } from '../server/routes/health.ts';
+import { openBranchPicker } from '../sessions/samples/named-picker.ts';
 import type { RolloutStore } from '../store/rollout-store.ts';
 import { SecretMask } from '../telemetry/secret-mask.ts';
 import { ServerLog } from '../telemetry/server-log.ts';
@@ -91,6 +92,8 @@ export async function startServer(
   await using scope = new Scope();
 
   const callers = await openCallers(config, sources);
+  // One that cannot be loaded would cost every rollout its samples.
+  await openBranchPicker(config.rollouts.picker);
   const policy = new UrlPolicy(config.callbacks);
   const loadEngine = await openLoadEngine(config, { openEngine: ports.openEngine, sources });
   if (loadEngine !== null) scope.defer(() => loadEngine.engine.destroy(stopped()));
@@ -176,6 +179,7 @@ export async function startServer(
   const scheduler = new RolloutScheduler(schedulerOptions(config, version), {
     ...{ store, backend, gateway: routes, callbacks, archive, clock, logger: log },
     observers: [telemetry],
+    sampleMaker: samples,
     engineLoad: loadEngine === null ? null : loadOf(loadEngine.engine),
     hasRoom: () => disk.hasRoom,
     maskSecrets: (secrets) => mask.add(secrets),
@@ -189,7 +193,7 @@ export async function startServer(
     ...{ service: scheduler, logger: log, instanceId, limits, clock, version },
     ...{ keys: callers.keys, allowFrom: callers.allowFrom },
     files: archive,
-    milesPayload: (file) => samples.milesPayload(file),
+    milesPayload: (file, layers) => samples.milesPayload(file, layers),
     metrics: telemetry,
     doctor: new HangFinder({
       ...{ service: scheduler, delivery: callbacks, backend, gateway: routes, clock },

@@ -1,7 +1,7 @@
 /** Keeps the calls of each trial in a folder of that trial. */
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { CallCapture, RouteCapture } from '../gateway/capture/call-capture.ts';
+import type { CallCapture, RouteCapture, WantedOfEngine } from '../gateway/capture/call-capture.ts';
 import { FileCapture } from '../gateway/capture/file-capture.ts';
 
 interface Kept {
@@ -29,10 +29,10 @@ export class TrialCaptures implements CallCapture {
     this.#kept.set(rolloutId, { files, secrets, route: null });
   }
 
-  open(rolloutId: string, secrets: readonly string[]): RouteCapture {
+  open(rolloutId: string, secrets: readonly string[], wanted?: WantedOfEngine): RouteCapture {
     const kept = this.#kept.get(rolloutId);
     if (kept === undefined) throw new TypeError('a route of no trial');
-    kept.route = kept.files.open(rolloutId, [...kept.secrets, ...secrets]);
+    kept.route = kept.files.open(rolloutId, [...kept.secrets, ...secrets], wanted);
     return kept.route;
   }
 

@@ -5,6 +5,7 @@
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RouteActivity } from '../wire/rollout/route-activity.ts';
 import type { RouteRules } from '../wire/rollout/route-rules.ts';
+import type { SampleRules } from '../wire/rollout/train-rules.ts';
 
 export interface RouteRequest {
   readonly rolloutId: string;
@@ -14,6 +15,8 @@ export interface RouteRequest {
   readonly upstreamKey: string | null;
   /** What its calls keep to besides what holds for all; absent = nothing. */
   readonly rules?: RouteRules;
+  /** Samples are to be made of its calls: they are captured in any case, and the engine is asked for what samples need. Absent = none are. */
+  readonly train?: Pick<SampleRules, 'routedExperts' | 'indexerTopk'>;
   /** `tokens`: the gateway makes the ids of its prompts itself, as far as it is set up for that. Absent = as the gateway is set. */
   readonly mode?: RouteMode;
 }

@@ -97,7 +97,9 @@ export class LiveRoute {
     this.authorization =
       request.upstreamKey === null ? this.endpoint.authorization : `Bearer ${request.upstreamKey}`;
     const capture = usedBefore === null ? parts.capture : null;
-    this.capture = capture?.open(this.rolloutId, this.secrets) ?? null;
+    // Where the ids of prompts are made here, the engine is asked for those of answers already.
+    const wanted = request.train && { ...request.train, ids: tokens === null };
+    this.capture = capture?.open(this.rolloutId, this.secrets, wanted) ?? null;
     const isCutOff = usedBefore !== null && parts.capture !== null;
     this.#capturedBefore = isCutOff ? { calls: usedBefore.requests, problem: workerLost } : null;
   }

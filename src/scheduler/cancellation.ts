@@ -12,6 +12,7 @@ import type { LiveRollout } from './live-rollout.ts';
 import { cancelledOutcome } from './outcomes.ts';
 import type { Caller, RolloutService } from './rollout-service.ts';
 import { seeThrough } from './own-ends.ts';
+import { endWithoutSamples } from './samples-of-run.ts';
 import { backendName, type SchedulerCore } from './scheduler-core.ts';
 import { maySee } from './tenants.ts';
 
@@ -211,7 +212,7 @@ async function writeDown(
     if (!isOurs || isTerminal(rollout.state)) return null;
     const receipt = receiptOf(rollout, work, core);
     written.resolve(receipt);
-    const outcome = cancelledOutcome(phaseOf(rollout));
+    const outcome = endWithoutSamples(cancelledOutcome(phaseOf(rollout)), rollout);
     const diagnostics = ownDiagnostics(outcome, backendName(core));
     rollout.diagnostics = diagnostics;
     return { to: 'cancelled', by: 'controller', outcome, diagnostics, withdraw: true, receipt };

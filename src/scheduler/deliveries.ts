@@ -5,6 +5,7 @@ import { errorRegistry } from '../core/error-registry.ts';
 import type { NewDelivery } from '../store/rollout-store.ts';
 import { completionBody, graderBody, type CallbackBody } from '../wire/rollout/callback-body.ts';
 import type { CallbackChannel, CallbackReport } from '../wire/rollout/callback-payloads.ts';
+import { samplesDocumentOf } from '../wire/rollout/rollout-samples.ts';
 import type { RolloutRequest } from '../wire/rollout/rollout-request.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import type { OwnFailure } from './outcomes.ts';
@@ -58,7 +59,7 @@ export function failureDeliveries(
 
 /** What an end says that its backend did not bring about, in the shape of the protocol. `backend`: as `/health` names it. */
 export function ownDiagnostics(
-  { cause, stage, errCategory, trainable, retryable, verdict }: RolloutOutcome,
+  { cause, stage, errCategory, trainable, retryable, verdict, samples }: RolloutOutcome,
   backend: string,
 ): Readonly<Record<string, unknown>> | null {
   if (cause === null || cause === 'INTERNAL') return null;
@@ -70,6 +71,7 @@ export function ownDiagnostics(
     category: errCategory,
     timings_sec: {},
     outcome: { stage, cause, trainable, retryable, verdict },
+    ...(samples !== undefined && { samples: samplesDocumentOf(samples) }),
   };
 }
 

@@ -21,6 +21,7 @@ export interface LiveRolloutOptions {
   readonly reservation: Reservation;
   readonly state: RolloutState;
   readonly attempt: number;
+  readonly wantsSamples: boolean;
 }
 
 export class LiveRollout {
@@ -29,6 +30,8 @@ export class LiveRollout {
   readonly acceptedAt: Date;
   readonly acceptedMs: number;
   readonly waitMs: number;
+  /** Its end says what samples there are. */
+  readonly wantsSamples: boolean;
   readonly #reservation: Reservation;
   state: RolloutState;
   attempt: number;
@@ -60,6 +63,7 @@ export class LiveRollout {
     this.acceptedAt = options.acceptedAt;
     this.acceptedMs = options.acceptedMs;
     this.waitMs = options.waitMs;
+    this.wantsSamples = options.wantsSamples;
     this.#reservation = options.reservation;
     this.state = options.state;
     this.attempt = options.attempt;

@@ -6,6 +6,7 @@ import { failureDeliveries, ownDiagnostics } from './deliveries.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, queueTimeout, type OwnFailure } from './outcomes.ts';
 import type { Mover } from './rollout-state.ts';
+import { endWithoutSamples } from './samples-of-run.ts';
 import { backendName, letGo, type SchedulerCore } from './scheduler-core.ts';
 
 export interface OwnEnd {
@@ -24,7 +25,7 @@ export async function endAsFailure(
   const stored = await ledger.patiently(rollout, () => parts.store.rollout(id));
   if (stored === null) throw new TypeError('the store does not know a live rollout');
   const request = rolloutRequestSchema.parse(JSON.parse(stored.request));
-  const outcome = failedOutcome(failure);
+  const outcome = endWithoutSamples(failedOutcome(failure), rollout);
   const diagnostics = ownDiagnostics(outcome, backendName(core));
   const isEnded = await ledger.advance(rollout, () =>
     isTerminal(rollout.state)

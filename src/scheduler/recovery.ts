@@ -6,7 +6,8 @@
 import { firstRoundAttempts } from '../callbacks/retry-schedule.ts';
 import { messageOf } from '../core/errors.ts';
 import type { DeliveringRollout, PendingDelivery, StoredRollout } from '../store/rollout-store.ts';
-import { LiveRollout } from './live-rollout.ts';
+import { trainsNothing, wantsSamples } from '../wire/rollout/train-rules.ts';
+import { LiveRollout, type LiveRolloutOptions } from './live-rollout.ts';
 import { interrupted } from './outcomes.ts';
 import { endAsFailure, endByWaitLimit, seeThrough } from './own-ends.ts';
 import type { SchedulerCore } from './scheduler-core.ts';
@@ -38,19 +39,27 @@ export async function recoverRollouts(core: SchedulerCore): Promise<number> {
 }
 
 function revive(stored: StoredRollout, core: SchedulerCore): LiveRollout {
-  const rollout = taken(stored, waitLimitMs(agentTimeoutOf(stored.request), core), core);
+  const { agentTimeoutS, metadata } = looked(stored.request);
+  const rollout = taken(stored, core, {
+    waitMs: waitLimitMs(agentTimeoutS, core),
+    wantsSamples: wantsSamples(metadata, core.options.train ?? trainsNothing),
+  });
   rollout.hasAgentBegun = stored.hasAgentBegun;
   rollout.hasCompleted = stored.completedAt !== null;
   core.ledger.tell(rollout, { type: 'queued' });
   return rollout;
 }
 
-function taken(stored: DeliveringRollout, waitMs: number, core: SchedulerCore): LiveRollout {
+function taken(
+  stored: DeliveringRollout,
+  core: SchedulerCore,
+  wishes: Pick<LiveRolloutOptions, 'waitMs' | 'wantsSamples'>,
+): LiveRollout {
   const { clock } = core.parts;
   const { id, tenant, acceptedAt, state, attempt } = stored;
   const waitedMs = Math.max(0, clock.now().getTime() - acceptedAt.getTime());
   const rollout = new LiveRollout({
-    ...{ id, tenant, acceptedAt, state, attempt, waitMs },
+    ...{ id, tenant, acceptedAt, state, attempt, ...wishes },
     acceptedMs: clock.monotonicMs() - waitedMs,
     reservation: core.admission.force(tenant),
   });
@@ -71,20 +80,27 @@ function stillHolding(
 
 /** The sender says when: no later than a first round of silence takes. */
 function holdUntilSettled(ended: DeliveringRollout, core: SchedulerCore): void {
-  const rollout = taken(ended, 0, core);
+  const rollout = taken(ended, core, { waitMs: 0, wantsSamples: false });
   rollout.claim('recovery');
   core.background(seeThrough(rollout, Promise.resolve(), core));
 }
 
 /** The whole request is read when the rollout starts: thousands may have waited. */
-function agentTimeoutOf(request: string): number | null {
+function looked(request: string): {
+  readonly agentTimeoutS: number | null;
+  readonly metadata: unknown;
+} {
   try {
-    const { agent_timeout_sec: seconds } = JSON.parse(request) as { agent_timeout_sec?: unknown };
+    const { agent_timeout_sec: seconds, metadata } = JSON.parse(request) as {
+      agent_timeout_sec?: unknown;
+      metadata?: unknown;
+    };
     const value = typeof seconds === 'string' ? Number(seconds) : seconds;
-    return typeof value === 'number' && Number.isFinite(value) ? value : null;
+    const isNumber = typeof value === 'number' && Number.isFinite(value);
+    return { agentTimeoutS: isNumber ? value : null, metadata };
   } catch {
     // It fails when it starts, where that is its own affair.
-    return null;
+    return { agentTimeoutS: null, metadata: null };
   }
 }
 

@@ -5,13 +5,16 @@
 import type { RolloutFacts } from '../archive/rollout-documents.ts';
 import type { ExecutionHooks, ExecutionResult } from '../backends/execution-backend.ts';
 import { messageOf } from '../core/errors.ts';
+import type { MadeSamples } from '../gateway/samples/sample-maker.ts';
 import type { KeptFile } from '../wire/rollout/kept-file.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import type { RolloutProgress } from '../wire/rollout/progress.ts';
 import { rolloutRequestSchema, type RolloutRequest } from '../wire/rollout/rollout-request.ts';
 import { isTerminal } from '../wire/rollout/rollout-state.ts';
+import type { CaptureActivity } from '../wire/rollout/route-activity.ts';
 import { routeRulesOf } from '../wire/rollout/route-rules.ts';
+import { sampleRulesOf, trainsNothing, type SampleRules } from '../wire/rollout/train-rules.ts';
 import {
   archiveRollout,
   archiveWithCalls,
@@ -28,7 +31,14 @@ import {
 } from './deliveries.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, failureOf, outcomeOf, withSpentBudget } from './outcomes.ts';
+import { endWithoutSamples, keepSamples, makeSamples, withSamples } from './samples-of-run.ts';
 import { backendName, type SchedulerCore } from './scheduler-core.ts';
+
+interface Ending {
+  readonly result: ExecutionResult;
+  /** null = nobody wants any. */
+  readonly made: MadeSamples | null;
+}
 
 export class RolloutRun {
   readonly #core: SchedulerCore;
@@ -36,6 +46,12 @@ export class RolloutRun {
   #request: RolloutRequest | null = null;
   /** What the workflow said, before grading. */
   #workflow: ExecutionResult | null = null;
+  /** null = no samples are wanted. */
+  #sampleRules: SampleRules | null = null;
+  /** What the route said of its capture last. */
+  #capture: CaptureActivity | null = null;
+  /** How many calls there were when the agent had ended and grading began. */
+  #agentCalls: number | null = null;
   #facts: RolloutFacts | null = null;
   #secrets: readonly string[] = [];
   readonly #unmask: (() => void)[] = [];
@@ -107,9 +123,30 @@ export class RolloutRun {
     rollout.execution = execution;
     execution.result.catch(() => undefined);
     const result = await Promise.race([execution.result, rollout.claimed()]);
-    if (result === undefined || !rollout.claim('backend')) return;
-    await this.#end(await this.#told(result), this.#request);
+    if (result === undefined) return;
+    const ending = await this.#claim(result);
+    if (ending === null) return;
+    await this.#end(ending, this.#request);
     await this.#clear(result.files);
+  }
+
+  /** null = somebody else ends it. Samples are made before: a cancellation waits for none. */
+  async #claim(result: ExecutionResult): Promise<Ending | null> {
+    const rollout = this.#rollout;
+    const rules = this.#sampleRules;
+    if (rules === null) {
+      if (!rollout.claim('backend')) return null;
+      return { result: await this.#told(result), made: null };
+    }
+    const told = await this.#told(result);
+    await this.#closeRoute();
+    this.#showProgress('making samples');
+    const { id: rolloutId } = rollout;
+    const { parts } = this.#core;
+    const [agentCalls, capture] = [this.#agentCalls, this.#capture];
+    const making = makeSamples({ rolloutId, result: told, rules, agentCalls, capture }, parts);
+    const made = await Promise.race([making, rollout.claimed()]);
+    return made !== undefined && rollout.claim('backend') ? { result: told, made } : null;
   }
 
   /** Reads the request and makes the rollout a running one; null = it was claimed before. */
@@ -137,12 +174,15 @@ export class RolloutRun {
     const upstreamKey = request.llm_api_key ?? request.controller_api_key;
     this.#secrets = secretsOf(request);
     this.#mask(this.#secrets);
+    this.#sampleRules = sampleRulesOf(request.metadata, this.#core.options.train ?? trainsNothing);
     if (request.chat_completions_url === '') return null;
+    const train = this.#sampleRules;
     const route = await gateway.register({
       rolloutId: this.#rollout.id,
       upstreamUrl: request.chat_completions_url,
       upstreamKey: upstreamKey === '' ? null : upstreamKey,
       rules: routeRulesOf(request.metadata),
+      ...(train !== null && { train }),
     });
     this.#secrets = [...this.#secrets, route.apiKey];
     this.#mask([route.apiKey]);
@@ -164,6 +204,7 @@ export class RolloutRun {
       workflowCompleted: async (completed) => {
         const result = await this.#told(completed);
         this.#workflow = result;
+        this.#agentCalls = this.#capture?.calls ?? null;
         const isFixed = await ledger.advance(rollout, () =>
           rollout.endedBy === null
             ? {
@@ -183,14 +224,17 @@ export class RolloutRun {
   async #told(result: ExecutionResult): Promise<ExecutionResult> {
     const { gateway } = this.#core.parts;
     const activity = await gateway.activity(this.#rollout.id);
+    this.#capture = activity?.capture ?? null;
     return withSpentBudget(result, activity?.spent ?? null);
   }
 
-  async #end(result: ExecutionResult, request: RolloutRequest): Promise<void> {
-    const { ledger, pause } = this.#core;
+  async #end(ending: Ending, request: RolloutRequest): Promise<void> {
+    const { ledger, parts, pause } = this.#core;
     const rollout = this.#rollout;
-    const outcome = outcomeOf(result);
     await this.#closeRoute();
+    const samples = ending.made === null ? null : await keepSamples(rollout.id, ending.made, parts);
+    const result = samples === null ? ending.result : withSamples(ending.result, samples);
+    const outcome = { ...outcomeOf(result), ...(samples !== null && { samples }) };
     await ledger.advance(rollout, () => ({
       to: result.status,
       by: 'backend',
@@ -224,7 +268,7 @@ export class RolloutRun {
     });
     await this.#closeRoute();
     await this.#attempt('a broken rollout was not ended', async () => {
-      const outcome = failedOutcome(failure);
+      const outcome = endWithoutSamples(failedOutcome(failure), rollout);
       const told = this.#workflow?.diagnostics ?? null;
       const diagnostics = ownDiagnostics(outcome, backendName(this.#core)) ?? told;
       const request = this.#request;

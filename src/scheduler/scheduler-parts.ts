@@ -6,8 +6,10 @@ import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { EngineLoad } from '../engines/engine.ts';
 import type { GatewayControl } from '../gateway/gateway-control.ts';
+import type { SampleMaker } from '../gateway/samples/sample-maker.ts';
 import type { Retention, RolloutStore } from '../store/rollout-store.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
+import type { TrainSettings } from '../wire/rollout/train-rules.ts';
 
 /** What happens to a rollout, for whoever counts and traces. */
 export type RolloutNews =
@@ -37,6 +39,8 @@ export interface SchedulerParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observers: readonly RolloutObserver[];
+  /** Absent = no samples are made. */
+  readonly sampleMaker?: SampleMaker;
   /** What the engine is under, for the cap that follows it; null = no such cap. */
   readonly engineLoad: ((signal: AbortSignal) => Promise<EngineLoad>) | null;
   /** Whether the disk has room for what new rollouts leave; asked for every submission. Absent = as long as the store takes them. */
@@ -82,6 +86,8 @@ export interface SchedulerOptions {
     readonly archiveBytes: number;
     readonly everyMs: number;
   };
+  /** Of rollouts that do not say; absent = no samples are made of them. */
+  readonly train?: TrainSettings;
   /** Of this program, for the archive. */
   readonly version: string;
 }

@@ -4,6 +4,7 @@ import { canonicalJson } from '../core/canonical-json.ts';
 import { isRolloutError, messageOf, type ErrorCode } from '../core/errors.ts';
 import type { StoredRollout } from '../store/rollout-store.ts';
 import { repeatKind } from '../store/rollout-records.ts';
+import { trainsNothing, wantsSamples } from '../wire/rollout/train-rules.ts';
 import type { Reservation } from './admission.ts';
 import { LiveRollout } from './live-rollout.ts';
 import { failureOf } from './outcomes.ts';
@@ -85,6 +86,7 @@ async function accept(
   const rollout = new LiveRollout({
     ...{ id, tenant, acceptedAt, acceptedMs, waitMs, reservation },
     ...{ state: 'queued', attempt: 0 },
+    wantsSamples: wantsSamples(request.metadata, core.options.train ?? trainsNothing),
   });
   core.live.set(id, rollout);
   core.ledger.tell(rollout, { type: 'queued' });

@@ -32,8 +32,8 @@ export interface RolloutFiles {
   locate(rolloutId: string, path: string): Promise<string | null>;
 }
 
-/** The payload that clients of Miles take, made of a file of samples. */
-export type MilesPayload = (file: string) => Promise<Uint8Array>;
+/** The payload that clients of Miles take, made of a file of samples. `layers`: of the model's routed experts; null = not known. */
+export type MilesPayload = (file: string, layers: number | null) => Promise<Uint8Array>;
 
 /** Which addresses a controller may name. */
 export interface AddressPolicy {

@@ -48,7 +48,7 @@ function bench() {
   const put = async (id: string): Promise<LiveRollout> => {
     const rollout = new LiveRollout({
       ...{ id, tenant: 'a', acceptedAt: clock.now(), acceptedMs: 0, waitMs: 1e9 },
-      ...{ state: 'queued', attempt: 0 },
+      ...{ state: 'queued', attempt: 0, wantsSamples: false },
       reservation: { release: () => undefined, giveBack: () => undefined },
     });
     live.set(id, rollout);

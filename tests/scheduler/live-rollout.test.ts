@@ -6,7 +6,7 @@ function bench() {
   let released = 0;
   const rollout = new LiveRollout({
     ...{ id: 'r1', tenant: 'a', acceptedAt: new Date(0), acceptedMs: 0, waitMs: 1 },
-    ...{ state: 'queued', attempt: 0 },
+    ...{ state: 'queued', attempt: 0, wantsSamples: false },
     reservation: { release: () => void (released += 1), giveBack: () => undefined },
   });
   return { rollout, released: () => released };

@@ -7,7 +7,7 @@ import {
 } from '../../scheduler/scheduler-parts.ts';
 
 export function schedulerOptions(config: ServeConfig, version: string): SchedulerOptions {
-  const { admission, engine, retention, tenants } = config;
+  const { admission, engine, retention, rollouts, tenants } = config;
   return {
     limits: {
       maxConcurrent: admission.maxConcurrent,
@@ -27,6 +27,14 @@ export function schedulerOptions(config: ServeConfig, version: string): Schedule
       maxEnded: retention.maxEnded,
       archiveBytes: retention.archiveBytes,
       everyMs: defaultRetentionEveryMs,
+    },
+    train: {
+      train: rollouts.train,
+      trainsSummaries: rollouts.trainSummaries,
+      picker: rollouts.picker,
+      maxTokens: rollouts.maxSampleTokens,
+      routedExperts: rollouts.routedExperts,
+      indexerTopk: rollouts.indexerTopk,
     },
     version,
   };

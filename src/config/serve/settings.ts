@@ -168,6 +168,14 @@ export const settings = {
     maxIdleMs: setting(seconds(1), 86_400_000, 'a session that is not used for so long is gone', { key: 'max_idle_sec' }),
     timeoutMs: setting(seconds(1), 600_000, 'longest wait for an answer of the engine', { key: 'timeout_sec' }),
   },
+  rollouts: {
+    train: setting(flag, false, 'samples are made of rollouts that do not say so themselves'),
+    trainSummaries: setting(flag, false, 'summaries that an agent made of its history are trained too'),
+    picker: setting(word, 'drop_retries', 'which branches become samples: drop_retries, every_branch, or path/to/file.ts:function'),
+    maxSampleTokens: setting(optionalCount, null, 'of one sample; what is longer is cut'),
+    routedExperts: setting(flag, false, 'the engine is asked for the experts that it routed each token to'),
+    indexerTopk: setting(flag, false, 'the engine is asked for what its sparse attention chose for each token'),
+  },
   callbacks: {
     allow: setting(listed, [], 'origins or URL prefixes that callbacks and model calls may go to; empty = any'),
     privateAddresses: derived(choice('allow', 'deny'), { says: 'allow when listen.host is a loopback address, else deny', of: (get) => loopbackHosts.includes(get('listen.host')) ? 'allow' : 'deny' }, 'whether they may go to private, loopback and link-local addresses'),

@@ -145,6 +145,11 @@ export class ChatReader implements AnswerReader {
       idsOfChoice(sglext?.['output_ids']),
     ];
     builder.weightVersion ??= textOf(sglext?.['weight_version']);
+    // As large as the answer, and the trainer's alone: as they came.
+    builder.addExtra({
+      routed_experts: sglext?.['routed_experts'],
+      indexer_topk: sglext?.['indexer_topk'],
+    });
     if (input !== null) builder.setPromptIds(input);
     if (output === null) return;
     if (!builder.hasIds) builder.addLateTokens(output);

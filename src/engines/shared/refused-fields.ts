@@ -5,6 +5,8 @@ const optionalFields = [
   'stream_options',
   'return_input_ids_in_sglext',
   'return_output_ids_in_sglext',
+  'return_routed_experts',
+  'return_indexer_topk',
 ];
 
 const refusal =

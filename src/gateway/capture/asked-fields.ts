@@ -5,12 +5,33 @@
 import type { EngineKind } from '../../engines/engine.ts';
 import { sglextFields } from '../../engines/shared/chat-request.ts';
 import { recordOf, type JsonRecord } from '../../engines/shared/json.ts';
+import type { WantedOfEngine } from './call-capture.ts';
 
-/** Empty where the kind offers nothing. */
-export function askedFields(kind: EngineKind, isStreaming: boolean): JsonRecord {
+export interface Asking {
+  /** `chat` = nothing is known of the upstream. */
+  readonly kind: EngineKind;
+  readonly isStreaming: boolean;
+  /** Absent = no samples are made. */
+  readonly wanted?: WantedOfEngine | undefined;
+}
+
+/** Empty where the kind offers nothing, and nobody wants samples. */
+export function askedFields({ kind, isStreaming, wanted }: Asking): JsonRecord {
+  return {
+    ...fieldsOf(kind, { isStreaming, isWanted: wanted?.ids === true }),
+    ...(wanted?.routedExperts === true && { return_routed_experts: true }),
+    ...(wanted?.indexerTopk === true && { return_indexer_topk: true }),
+  };
+}
+
+function fieldsOf(
+  kind: EngineKind,
+  { isStreaming, isWanted }: { readonly isStreaming: boolean; readonly isWanted: boolean },
+): JsonRecord {
   switch (kind) {
     case 'chat':
-      return {};
+      // What is not known is told by the engine, and left out then.
+      return isWanted ? { logprobs: true, return_token_ids: true, ...sglextFields } : {};
     case 'vllm':
       return { logprobs: true, return_token_ids: true };
     case 'sglang':
@@ -28,6 +49,8 @@ export interface HiddenFields {
   readonly tokenIds: boolean;
   readonly metaInfo: boolean;
   readonly sglext: boolean;
+  /** Names of payloads, wherever they stand. */
+  readonly replay: readonly string[];
   /** Of a stream: a whole answer always has it. */
   readonly usage: boolean;
 }
@@ -40,14 +63,18 @@ export interface AskedBody {
 }
 
 /** `given`: the request as the client sent it. */
-export function askFor(kind: EngineKind, given: JsonRecord): AskedBody {
+export function askFor(
+  { kind, wanted }: Omit<Asking, 'isStreaming'>,
+  given: JsonRecord,
+): AskedBody {
   const isStreaming = given['stream'] === true;
-  const wanted = askedFields(kind, isStreaming);
+  const asked = askedFields({ kind, isStreaming, wanted });
   const missing = Object.fromEntries(
-    Object.entries(wanted).filter(([name]) => given[name] !== true),
+    Object.entries(asked).filter(([name]) => given[name] !== true),
   );
   const options = recordOf(given['stream_options']);
-  const asksUsage = isStreaming && kind !== 'chat' && options?.['include_usage'] !== true;
+  const asksUsage =
+    isStreaming && Object.keys(asked).length > 0 && options?.['include_usage'] !== true;
   const fields = {
     ...missing,
     ...(asksUsage && { stream_options: { ...options, include_usage: true } }),
@@ -63,6 +90,10 @@ export function askFor(kind: EngineKind, given: JsonRecord): AskedBody {
       tokenIds: isAdded('return_token_ids'),
       metaInfo: isAdded('return_meta_info'),
       sglext: isAdded('return_input_ids_in_sglext', 'return_output_ids_in_sglext'),
+      replay: [
+        ...(isAdded('return_routed_experts') ? ['routed_experts'] : []),
+        ...(isAdded('return_indexer_topk') ? ['indexer_topk'] : []),
+      ],
       usage: asksUsage,
     },
   };

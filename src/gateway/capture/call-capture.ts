@@ -56,9 +56,19 @@ export interface CallRecord {
   ended(call: EndedCall): void;
 }
 
+/** What samples need of the engine, besides what one of its kind is asked for. */
+export interface WantedOfEngine {
+  /** Ids and log-probabilities, also where nothing is known of the upstream. */
+  readonly ids: boolean;
+  readonly routedExperts: boolean;
+  readonly indexerTopk: boolean;
+}
+
 /** The calls of one route. */
 export interface RouteCapture {
   readonly activity: CaptureActivity;
+  /** Absent = no samples are made of it. */
+  readonly wanted?: WantedOfEngine;
   /** Of ours, that the upstream has refused. */
   readonly unknownFields: Set<string>;
   begin(): CallRecord;
@@ -71,8 +81,8 @@ export interface RouteCapture {
 }
 
 export interface CallCapture {
-  /** What an earlier route of this rollout kept goes. `secrets`: replaced in what is kept. */
-  open(rolloutId: string, secrets: readonly string[]): RouteCapture;
+  /** What an earlier route of this rollout kept goes. `secrets`: replaced in what is kept. `wanted`: samples are to be made of it. null = it is not kept. */
+  open(rolloutId: string, secrets: readonly string[], wanted?: WantedOfEngine): RouteCapture | null;
   /** Where the calls of a rollout are kept whose route is closed, also by an earlier life of the server; null = there are none. */
   fileOf(rolloutId: string): Promise<string | null>;
   /** Idempotent. */

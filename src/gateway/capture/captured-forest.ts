@@ -5,23 +5,31 @@
 import { listOf, numberOf, recordOf, textOf } from '../../engines/shared/json.ts';
 import type { CallMessage, CallStatus, ForestCall } from '../../sessions/forest-call.ts';
 import { TokenForest } from '../../sessions/token-forest.ts';
+import type { CallReplay } from '../../wire/samples/sample-lines.ts';
 import type { ReadCall } from './read-calls.ts';
 
 export interface CapturedForest {
   readonly forest: TokenForest;
   readonly callsWithoutIds: number;
+  /** By call, what the engine said beside the ids for whoever trains on them. */
+  readonly replay: ReadonlyMap<number, CallReplay>;
 }
 
 export async function forestOfCalls(calls: AsyncIterable<ReadCall>): Promise<CapturedForest> {
   const forest = new TokenForest({ budget: null });
+  const replay = new Map<number, CallReplay>();
   let callsWithoutIds = 0;
   for await (const read of calls) {
     if (read.answer === null || read.purpose === 'count-tokens') continue;
     const call = forestCall(read);
     if (call === null) callsWithoutIds += 1;
-    else forest.add(call);
+    else {
+      forest.add(call);
+      const payloads = replayIn(read);
+      if (payloads !== null) replay.set(call.call, payloads);
+    }
   }
-  return { forest, callsWithoutIds };
+  return { forest, callsWithoutIds, replay };
 }
 
 /** null = its ids are not known. */
@@ -39,6 +47,17 @@ function forestCall(read: ReadCall): ForestCall | null {
     answer: { text: textOf(answer?.message) ?? '', toolArguments: toolArguments(read) },
     time: timeOf(read),
   };
+}
+
+/** As the engine said them, wherever its kind puts them. */
+function replayIn({ facts }: ReadCall): CallReplay | null {
+  const choice = recordOf(facts['choice']);
+  const meta = recordOf(choice?.['meta_info']);
+  const found = ['routed_experts', 'indexer_topk', 'indexer_topk_num_layers'].flatMap((name) => {
+    const value = meta?.[name] ?? choice?.[name] ?? null;
+    return value === null ? [] : [[name, value] as const];
+  });
+  return found.length === 0 ? null : Object.fromEntries(found);
 }
 
 function statusOf({ end, answer }: ReadCall): CallStatus {

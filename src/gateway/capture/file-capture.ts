@@ -9,7 +9,7 @@ import type { Logger } from '../../core/logger.ts';
 import { makeFolder } from '../../core/make-folder.ts';
 import { openTrajectory } from '../../trajectory/file-trajectory-log.ts';
 import { spillFileOf } from '../../trajectory/spill.ts';
-import type { CallCapture, RouteCapture } from './call-capture.ts';
+import type { CallCapture, RouteCapture, WantedOfEngine } from './call-capture.ts';
 import { FileRouteCapture } from './route-capture.ts';
 
 /** What the archive calls it. */
@@ -37,11 +37,12 @@ export class FileCapture implements CallCapture {
     this.#options = options;
   }
 
-  open(rolloutId: string, secrets: readonly string[]): RouteCapture {
+  open(rolloutId: string, secrets: readonly string[], wanted?: WantedOfEngine): RouteCapture {
     const { clock, logger, maxBytes = gibibyte } = this.#options;
     const dir = this.#folder(rolloutId);
     return new FileRouteCapture({
       ...{ rolloutId, clock, logger, maxBytes },
+      ...(wanted !== undefined && { wanted }),
       openLog: async () => {
         await boundary(
           { code: 'TRAJECTORY_WRITE_FAILED', phase: 'model-call', what: 'capturing model calls' },

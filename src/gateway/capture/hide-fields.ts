@@ -15,7 +15,7 @@ export function withoutHidden(
     ...(hidden.sglext ? ['sglext'] : []),
     ...(hidden.usage && isStream ? ['usage'] : []),
   ];
-  const left = without(document, unasked);
+  const left = withoutIn(without(document, unasked), 'sglext', hidden.replay);
   const choices = listOf(document['choices']);
   if (choices === null) return left;
   // An event of its own for what nobody asked for.
@@ -30,9 +30,11 @@ export function withoutHidden(
 function choiceWithout(choice: unknown, hidden: HiddenFields): unknown {
   const given = recordOf(choice);
   if (given === null) return choice;
-  const left = without(given, [
+  const shownMeta = withoutIn(given, 'meta_info', hidden.replay);
+  const left = without(shownMeta, [
     ...(hidden.tokenIds ? idNames : []),
     ...(hidden.metaInfo ? ['meta_info'] : []),
+    ...hidden.replay,
   ]);
   const hidesLogprobs = hidden.logprobs && (left['logprobs'] ?? null) !== null;
   const specific = recordOf(left['provider_specific_fields']);
@@ -44,6 +46,14 @@ function choiceWithout(choice: unknown, hidden: HiddenFields): unknown {
     ...(hidesLogprobs && { logprobs: null }),
     ...(shown !== specific && { provider_specific_fields: shown }),
   };
+}
+
+/** The same with less in one of its members. */
+function withoutIn(fields: JsonRecord, member: string, names: readonly string[]): JsonRecord {
+  const inner = recordOf(fields[member]);
+  if (inner === null || names.length === 0) return fields;
+  const left = without(inner, names);
+  return left === inner ? fields : { ...fields, [member]: left };
 }
 
 function without(fields: JsonRecord, names: readonly string[]): JsonRecord {

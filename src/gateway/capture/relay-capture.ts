@@ -39,7 +39,7 @@ export class RelayCapture {
 
   /** What goes up in the place of `bytes`. */
   sent(bytes: Buffer): Buffer {
-    const { kind, client } = this.#parts;
+    const { kind, client, route } = this.#parts;
     const document = objectIn(bytes);
     const isStreaming = document?.['stream'] === true;
     if (document === null) {
@@ -48,7 +48,7 @@ export class RelayCapture {
       return bytes;
     }
     this.#given = { bytes, document };
-    const { fields, hidden } = askFor(kind, document);
+    const { fields, hidden } = askFor({ kind, wanted: route.wanted }, document);
     this.#asked = fields;
     this.#hidden = hidden;
     const asked = this.#withAsked();

@@ -7,7 +7,7 @@ import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { NewStep, TrajectoryLog } from '../../trajectory/trajectory-log.ts';
 import type { CaptureActivity } from '../../wire/rollout/route-activity.ts';
-import type { CallRecord, RouteCapture } from './call-capture.ts';
+import type { CallRecord, RouteCapture, WantedOfEngine } from './call-capture.ts';
 import { FileCallRecord } from './call-record.ts';
 import { lastStep } from './call-steps.ts';
 import { EarlierCalls } from './earlier-calls.ts';
@@ -21,6 +21,7 @@ export interface RouteCaptureParts {
   readonly logger: Logger;
   /** Of the file, about. */
   readonly maxBytes: number;
+  readonly wanted?: WantedOfEngine;
   /** Opens the file anew; called once, for the first call. */
   readonly openLog: () => Promise<TrajectoryLog>;
 }
@@ -34,6 +35,7 @@ export interface SpilledStep {
 }
 
 export class FileRouteCapture implements RouteCapture {
+  readonly wanted?: WantedOfEngine;
   readonly unknownFields = new Set<string>();
   readonly earlier: EarlierCalls;
   readonly #parts: RouteCaptureParts;
@@ -52,6 +54,7 @@ export class FileRouteCapture implements RouteCapture {
 
   constructor(parts: RouteCaptureParts) {
     this.#parts = parts;
+    if (parts.wanted !== undefined) this.wanted = parts.wanted;
     this.earlier = new EarlierCalls(parts.clock);
   }
 

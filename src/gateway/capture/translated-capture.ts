@@ -31,13 +31,19 @@ export class TranslatedCapture {
 
   /** The request with what makes the engine tell ids; it is captured when it goes up. Nothing of them is in the items of an answer. */
   asking(request: GenerateRequest): GenerateRequest {
-    const { kind, client, dialect } = this.#parts;
+    const { kind, client, dialect, route } = this.#parts;
+    const { wanted } = route;
     const { isStreaming, requestId } = request;
+    const isUnasked = kind === 'chat' && wanted?.ids !== true;
     this.#answerId = requestId;
     return {
       ...request,
       wantsTokens: true,
-      extraBody: { ...notAsked, ...askedFields(kind, isStreaming), ...request.extraBody },
+      extraBody: {
+        ...(isUnasked && notAsked),
+        ...askedFields({ kind, isStreaming, wanted }),
+        ...request.extraBody,
+      },
       onSend: (body) => this.#record.sent({ dialect, isStreaming, client, body }),
     };
   }

@@ -28,11 +28,11 @@ export async function assembleFile(task: SamplesTask): Promise<MadeSamples> {
 
 async function assembled(task: SamplesTask): Promise<MadeSamples> {
   const { captured, rolloutId, reward, rules, agentCalls } = task;
-  let isWhole = false;
-  const calls = readCalls(captured, () => (isWhole = true));
-  const { forest, callsWithoutIds } = await forestOfCalls(callsOfAgent(calls, agentCalls));
+  const said = { isWhole: false };
+  const calls = readCalls(captured, () => (said.isWhole = true));
+  const { forest, callsWithoutIds, replay } = await forestOfCalls(callsOfAgent(calls, agentCalls));
   const counts = { calls: forest.nodes.length, callsWithoutIds, link: forest.link };
-  if (!isWhole)
+  if (!said.isWhole)
     return without(noSamples('calls-missing', 'not all of its model calls were kept', counts));
   if (counts.calls === 0)
     return without(
@@ -50,7 +50,7 @@ async function assembled(task: SamplesTask): Promise<MadeSamples> {
     return without(noSamples('nothing-sampled', why, counts));
   }
   const file = path.join(path.dirname(captured), samplesFile);
-  writeLines(file, sampleLines(forest, samples, { rolloutId, reward, callsWithoutIds }));
+  writeLines(file, sampleLines(forest, samples, { rolloutId, reward, callsWithoutIds, replay }));
   return { samples: { ...sumOf(samples), ...counts, notTrainable: null }, file };
 }
 

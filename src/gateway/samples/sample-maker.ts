@@ -23,6 +23,6 @@ export interface MadeSamples {
 export interface SampleMaker {
   /** Never rejects: what cannot be made is said as that. */
   make(task: SamplesTask): Promise<MadeSamples>;
-  /** What clients of Miles take, of a file of samples. SAMPLES_INVALID for one that cannot be read. */
-  milesPayload(file: string): Promise<Uint8Array>;
+  /** What clients of Miles take, of a file of samples. `layers`: of the model's routed experts, which their tensor needs. SAMPLES_INVALID for one that cannot be read. */
+  milesPayload(file: string, layers: number | null): Promise<Uint8Array>;
 }

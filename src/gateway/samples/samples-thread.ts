@@ -7,7 +7,7 @@ import type { MadeSamples, SampleMaker, SamplesTask } from './sample-maker.ts';
 
 type Work =
   | { readonly kind: 'make'; readonly task: SamplesTask }
-  | { readonly kind: 'payload'; readonly file: string };
+  | { readonly kind: 'payload'; readonly file: string; readonly layers: number | null };
 
 export interface ToSamples {
   readonly number: number;
@@ -42,8 +42,8 @@ export class SamplesThread implements SampleMaker {
     }
   }
 
-  async milesPayload(file: string): Promise<Uint8Array> {
-    const { payload } = await this.#ask({ kind: 'payload', file });
+  async milesPayload(file: string, layers: number | null): Promise<Uint8Array> {
+    const { payload } = await this.#ask({ kind: 'payload', file, layers });
     return payload ?? new Uint8Array();
   }
 

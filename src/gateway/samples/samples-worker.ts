@@ -11,7 +11,7 @@ if (port === null) throw new Error('this file is the body of a worker');
 async function answer({ number, work }: ToSamples): Promise<FromSamples> {
   try {
     if (work.kind === 'make') return { number, made: await assembleFile(work.task) };
-    return { number, payload: await milesPayloadOf(work.file) };
+    return { number, payload: await milesPayloadOf(work.file, work.layers) };
   } catch (error) {
     return { number, fault: faultOf(error) };
   }

@@ -11,7 +11,7 @@ import { viewOf } from './rollouts.ts';
 export function addSamplesRoute(routing: Routing): void {
   const { files, milesPayload } = routing.parts;
   addRoute(routing, operations.rolloutSamples, async (call) => {
-    const { format } = readQuery(samplesQuery, call.request);
+    const { format, layers = null } = readQuery(samplesQuery, call.request);
     const { rollout } = await viewOf(routing, call);
     const { endedAt, outcome } = rollout;
     const refusal = (why: string): Refusal => refuse('SAMPLES_UNAVAILABLE', why);
@@ -27,6 +27,6 @@ export function addSamplesRoute(routing: Routing): void {
     if (format === 'ndjson')
       return await sendFile(call, { file, place, type: 'application/x-ndjson' });
     call.reply.type('application/octet-stream').header('cache-control', 'private, no-cache');
-    return Buffer.from(await milesPayload(place));
+    return Buffer.from(await milesPayload(place, layers));
   });
 }

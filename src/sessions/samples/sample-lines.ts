@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { exactJson } from '../../core/exact-json.ts';
 import type {
+  CallReplay,
   SampleCall,
   SampleLine,
   SamplesEnd,
@@ -18,6 +19,8 @@ export interface ExportedRollout {
   /** Of the rollout, which each of its samples has; null = nobody gave one. */
   readonly reward: number | null;
   readonly callsWithoutIds: number;
+  /** By call, what the engine said beside its ids; absent = nothing. */
+  readonly replay?: ReadonlyMap<number, CallReplay>;
 }
 
 /** Each with its line break. */
@@ -36,9 +39,10 @@ export function* sampleLines(
   };
   const lines = [
     () => head,
-    ...samples.map(
-      (sample, at) => () => sampleLine(forest, sample, { at, reward: rollout.reward }),
-    ),
+    ...samples.map((sample, at) => () => ({
+      ...sampleLine(forest, sample, { at, reward: rollout.reward }),
+      ...replayOf(sample, rollout.replay),
+    })),
   ];
   for (const make of lines) {
     const line = `${exactJson(make())}\n`;
@@ -53,12 +57,24 @@ export function* sampleLines(
   yield `${JSON.stringify(end)}\n`;
 }
 
+/** The engine was asked for all tokens of a call: that of the last one holds those of the calls before. */
+function replayOf(
+  { spans }: Sample,
+  known: ReadonlyMap<number, CallReplay> = new Map(),
+): Pick<SampleLine, 'replay'> {
+  const replay = known.get(spans.at(-1)?.node.call ?? 0);
+  return replay === undefined ? {} : { replay };
+}
+
 function callLine(node: ForestNode): SampleCall {
   const { call, edge, parent, purpose, status, weightVersion, promptEnd, end, digest } = node;
+  const { cachedTokens } = node;
   return {
     ...{ call, label: edge.label, reason: edge.reason, from: edge.from },
     ...{ parent: parent?.call ?? null, purpose, status, weight_version: weightVersion },
-    ...{ prompt_tokens: promptEnd, output_tokens: end - promptEnd, digest },
+    ...{ prompt_tokens: promptEnd, output_tokens: end - promptEnd },
+    ...(cachedTokens !== null && { cached_tokens: cachedTokens }),
+    digest,
   };
 }
 

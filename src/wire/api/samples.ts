@@ -18,7 +18,7 @@ export const samplesDocument = z.object({
   link: z.string().nullable(),
   not_trainable: z
     .object({
-      /** `cancelled`, `infrastructure`, `no-calls`, `calls-missing`, `no-ids`, `nothing-sampled`, `not-made`. */
+      /** `cancelled`, `outcome`, `removed`, `no-calls`, `calls-missing`, `no-ids`, `nothing-sampled`, `not-made`. */
       reason: z.string(),
       message: z.string(),
     })
@@ -28,4 +28,6 @@ export const samplesDocument = z.object({
 export const samplesQuery = z.object({
   /** `ndjson` as the archive has it, `miles` as one payload that clients of Miles take. */
   format: z.enum(['ndjson', 'miles']).default('ndjson'),
+  /** Of the model, for the tensor of its routed experts in `miles`: their payload does not say. */
+  layers: z.coerce.number().int().min(1).optional(),
 });

@@ -8,7 +8,8 @@ export const samplesFile = 'samples.ndjson';
 
 export const untrainableReasons = [
   'cancelled', // the rollout was cancelled
-  'infrastructure', // its outcome is not trainable: the message names the cause
+  'outcome', // its outcome is not trainable: the message names the cause
+  'removed', // its workflow or grader removed the sample
   'no-calls', // the agent asked its model nothing
   'calls-missing', // not all of its calls were kept
   'no-ids', // the engine said no ids
@@ -49,7 +50,7 @@ export function noSamples(
   };
 }
 
-/** Of an end that leaves none, whatever its agent did; null = the end does not stand in the way. */
+/** Of an end that leaves none, whatever its agent did; null = the end does not stand in the way. One that nobody graded may be graded by its trainer. */
 export function samplesOfEnd({
   status,
   stage,
@@ -57,9 +58,8 @@ export function samplesOfEnd({
   trainable,
 }: Pick<RolloutOutcome, 'status' | 'stage' | 'cause' | 'trainable'>): RolloutSamples | null {
   if (status === 'cancelled') return noSamples('cancelled', 'the rollout was cancelled');
-  if (trainable) return null;
-  const why = cause === null ? 'nothing that may be trained on came of it' : `it ended as ${cause}`;
-  return noSamples('infrastructure', `${why} (${stage})`);
+  if (trainable || (status === 'success' && cause === null)) return null;
+  return noSamples('outcome', `it ended as ${cause ?? status} (${stage})`);
 }
 
 /** As status, API and callbacks say it. */

@@ -9,6 +9,15 @@ const hex = z.string().regex(/^[0-9a-f]{64}$/);
 const position = z.int().min(0);
 const logprob = z.number();
 
+/** What the engine said of how it computed the tokens of a call, as it came. It is for all tokens of prompt and output but the last. */
+export const callReplaySchema = z
+  .strictObject({
+    routed_experts: z.unknown(),
+    indexer_topk: z.unknown(),
+    indexer_topk_num_layers: z.unknown(),
+  })
+  .partial();
+
 /** A call, in the order in which they ended. */
 export const sampleCallSchema = z.strictObject({
   call: z.int(),
@@ -21,6 +30,8 @@ export const sampleCallSchema = z.strictObject({
   weight_version: z.string().nullable(),
   prompt_tokens: position,
   output_tokens: position,
+  /** Of the prompt, that the engine had in its cache; absent = it did not say. */
+  cached_tokens: position.optional(),
   digest: hex,
 });
 
@@ -63,6 +74,8 @@ export const sampleLineSchema = z.strictObject({
   /** Of all behind the prompt, 0 where nothing was sampled; null = a trained call has none. */
   log_probs: z.array(z.number()).nullable(),
   calls: z.array(sampleSpanSchema),
+  /** Of its last call, which is about all of its tokens; where the sample is cut, about more. Absent = the engine said nothing. */
+  replay: callReplaySchema.optional(),
 });
 
 export const samplesEndSchema = z.strictObject({
@@ -72,6 +85,7 @@ export const samplesEndSchema = z.strictObject({
   sha256: hex,
 });
 
+export type CallReplay = z.infer<typeof callReplaySchema>;
 export type SampleCall = z.infer<typeof sampleCallSchema>;
 export type SamplesHead = z.infer<typeof samplesHeadSchema>;
 export type SampleSpanLine = z.infer<typeof sampleSpanSchema>;

@@ -269,7 +269,7 @@ lines('a native rollout', [
         [codex['protocol_capabilities'], codex['gateway_routing'], codex['training_supported']],
         [
           ['OpenAI Chat Completions', 'OpenAI Responses', 'Anthropic Messages'],
-          ...['header_token', false],
+          ...['header_token', true],
         ],
       );
     },

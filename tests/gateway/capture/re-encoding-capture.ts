@@ -9,7 +9,10 @@ import { encodedAgain } from '../../chaos/re-encoding-client.ts';
 
 export function reEncodingCapture(capture: CallCapture, vocabulary: Vocabulary): CallCapture {
   return {
-    open: (rolloutId, secrets) => spoiledRoute(capture.open(rolloutId, secrets), vocabulary),
+    open: (...opening) => {
+      const route = capture.open(...opening);
+      return route && spoiledRoute(route, vocabulary);
+    },
     fileOf: (rolloutId) => capture.fileOf(rolloutId),
     forget: (rolloutId) => capture.forget(rolloutId),
   };
@@ -21,6 +24,7 @@ function spoiledRoute(route: RouteCapture, vocabulary: Vocabulary): RouteCapture
       return route.activity;
     },
     unknownFields: route.unknownFields,
+    ...(route.wanted !== undefined && { wanted: route.wanted }),
     room: (signal) => route.room(signal),
     written: () => route.written(),
     close: () => route.close(),

@@ -14,7 +14,7 @@ const request: GenerateRequest = {
   sampling: {},
 };
 const everything: HiddenFields = {
-  ...{ logprobs: true, tokenIds: true, metaInfo: true, sglext: true, usage: true },
+  ...{ logprobs: true, tokenIds: true, metaInfo: true, sglext: true, usage: true, replay: [] },
 };
 
 const choice = (delta: object, more: object = {}): string =>

@@ -1,0 +1,104 @@
+/**
+ * The samples of a rollout whose agent has ended: made of its captured calls, and in the archive before anybody is told of the end. What stands in the way is said
+ * as the reason why there are none; nothing is guessed, and no rollout fails for it.
+ */
+import type { ExecutionResult } from '../backends/execution-backend.ts';
+import { messageOf } from '../core/errors.ts';
+import type { MadeSamples } from '../gateway/samples/sample-maker.ts';
+import {
+  noSamples,
+  samplesDocumentOf,
+  samplesFile,
+  samplesOfEnd,
+  type RolloutSamples,
+} from '../wire/rollout/rollout-samples.ts';
+import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
+import type { CaptureActivity } from '../wire/rollout/route-activity.ts';
+import type { SampleRules } from '../wire/rollout/train-rules.ts';
+import { outcomeOf } from './outcomes.ts';
+import type { SchedulerParts } from './scheduler-parts.ts';
+
+export interface SamplesOfRun {
+  readonly rolloutId: string;
+  readonly result: ExecutionResult;
+  readonly rules: SampleRules;
+  /** Calls that were the agent's own: what came after it had ended was its grader's. null = nothing came after it. */
+  readonly agentCalls: number | null;
+  /** What its route said of its capture last; null = it had none. */
+  readonly capture: CaptureActivity | null;
+}
+
+/** Its key is dead. Never rejects. */
+export async function makeSamples(run: SamplesOfRun, parts: SchedulerParts): Promise<MadeSamples> {
+  const { rolloutId, result, rules, agentCalls, capture } = run;
+  const none = (samples: RolloutSamples): MadeSamples => ({ samples, file: null });
+  const ended = samplesOfEnd(outcomeOf(result));
+  if (ended !== null) return none(ended);
+  if (result.sample?.isRemoved === true)
+    return none(noSamples('removed', 'its workflow or grader removed the sample'));
+  if (capture?.problem != null)
+    return none(noSamples('calls-missing', `not all calls are kept: ${capture.problem.message}`));
+  try {
+    const captured = await parts.gateway.captured(rolloutId);
+    if (captured === null) return none(noSamples('no-calls', 'its agent called no model'));
+    if (parts.sampleMaker === undefined)
+      return none(noSamples('not-made', 'this server makes no samples'));
+    return await parts.sampleMaker.make({
+      ...{ rolloutId, captured, agentCalls, rules },
+      reward: rewardOf(result),
+    });
+  } catch (error) {
+    return none(noSamples('not-made', `its calls cannot be read: ${messageOf(error)}`));
+  }
+}
+
+/** Durable when it resolves, or it says that there are none. Never rejects. */
+export async function keepSamples(
+  rolloutId: string,
+  { samples, file }: MadeSamples,
+  { archive, logger }: Pick<SchedulerParts, 'archive' | 'logger'>,
+): Promise<RolloutSamples> {
+  if (file === null) return samples;
+  const problem = await archive
+    .save({
+      ...{ rolloutId, documents: {} },
+      files: [{ name: samplesFile, path: file, mayBeTaken: true }],
+      // Nothing in it was written by anybody, and a number is no key.
+      secrets: [],
+    })
+    .then(
+      (problems) => problems.find(({ name }) => name === samplesFile)?.problem ?? null,
+      messageOf,
+    );
+  if (problem === null) return samples;
+  logger.log('warn', 'samples were not kept', { rolloutId, problem });
+  const { calls, callsWithoutIds, link } = samples;
+  return noSamples('not-made', `the samples cannot be kept: ${problem}`, {
+    ...{ calls, callsWithoutIds, link },
+  });
+}
+
+/** What the last callback says of them too. */
+export function withSamples(result: ExecutionResult, samples: RolloutSamples): ExecutionResult {
+  return {
+    ...result,
+    diagnostics: { ...result.diagnostics, samples: samplesDocumentOf(samples) },
+  };
+}
+
+/** Of an end that is nobody's result. */
+export function endWithoutSamples(
+  outcome: RolloutOutcome,
+  { wantsSamples }: { readonly wantsSamples: boolean },
+): RolloutOutcome {
+  const samples = wantsSamples ? samplesOfEnd(outcome) : null;
+  return samples === null ? outcome : { ...outcome, samples };
+}
+
+/** A trial that failed after all may have been verified: its protocol has no reward then, a sample has. */
+function rewardOf({ sample, outcome }: ExecutionResult): number | null {
+  if (sample?.reward != null) return sample.reward;
+  const rewards = outcome.verdict?.rewards ?? {};
+  const values = Object.values(rewards);
+  return rewards['reward'] ?? (values.length === 1 ? (values[0] ?? null) : null);
+}
