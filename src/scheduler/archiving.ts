@@ -69,10 +69,11 @@ export async function archiveRollout(
   }
 }
 
+/** null = nobody knows. */
 async function capturedFiles(
   rolloutId: string,
   { gateway, logger }: Pick<SchedulerParts, 'gateway' | 'logger'>,
-): Promise<readonly KeptFile[]> {
+): Promise<readonly KeptFile[] | null> {
   try {
     const file = await gateway.captured(rolloutId);
     return file === null
@@ -82,7 +83,7 @@ async function capturedFiles(
     logger.log('warn', 'captured model calls were not found', {
       ...{ rolloutId, error: messageOf(error) },
     });
-    return [];
+    return null;
   }
 }
 
@@ -114,9 +115,11 @@ export async function archiveWithCalls(
 ): Promise<boolean> {
   const { rolloutId } = facts;
   const captured = await capturedFiles(rolloutId, parts);
-  const calls = wantsCalls(facts) ? await sampledIn(captured, { rolloutId, ...parts }) : [];
-  const files = [...kept.files, ...captured];
-  const isKept = await archiveRollout(facts, { ...kept, files, calls }, parts);
+  const found = captured ?? [];
+  const calls = wantsCalls(facts) ? await sampledIn(found, { rolloutId, ...parts }) : [];
+  const files = [...kept.files, ...found];
+  const isSaved = await archiveRollout(facts, { ...kept, files, calls }, parts);
+  const isKept = isSaved && captured !== null;
   if (isKept) await forgetCalls(rolloutId, parts);
   return isKept;
 }

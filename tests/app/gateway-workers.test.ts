@@ -5,7 +5,13 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { makeMs, WorkerProcess } from '../../src/app/serve/gateway/worker-process.ts';
+import { readMachine } from '../../src/config/machine.ts';
+import { compileServeConfig, type ServeConfig } from '../../src/config/serve/read-serve-config.ts';
+import { systemClock, type Clock } from '../../src/core/clock.ts';
+import { silentLogger } from '../../src/core/logger.ts';
 import { isRunning, processOwner } from '../../src/store/file/run-owner.ts';
 import type { RunOwner } from '../../src/store/sandbox-journal.ts';
 import type { ModelRoute } from '../../src/wire/rollout/model-route.ts';
@@ -126,6 +132,7 @@ describe('processes of the gateway', { timeout: 180_000 }, () => {
     const [owner] = await workersIn(dataDir);
     process.kill(owner!.pid, 'SIGSTOP');
     const aborting = control.abort('r');
+    const finding = control.captured('r');
     const looking = control.activity('r');
     clock.advance(5_000);
     await assert.rejects(aborting, { code: 'GATEWAY_WORKER_LOST', retryable: true });
@@ -140,13 +147,97 @@ describe('processes of the gateway', { timeout: 180_000 }, () => {
       clock.advance(5_000);
       return isKilled();
     });
+    assert.equal(await finding, null, 'what it kept was waited for, and then looked for');
     await until('another one serves', () => {
-      clock.advance(100);
+      // No further: what begins has a limit too.
+      if (clock.pauses.includes(100)) clock.advance(100);
       const own = gateway.facts()[0]?.own;
       return own?.restarts === 1 && own.isUp;
     });
     assert.equal(await ask(route), 401, 'who was told that it ends has no key any more');
     assert.equal(await ask(await control.register(request)), 200);
+  });
+
+  it("that are stuck carry out late what is another one's by then, and spoil nothing", async () => {
+    const clock = new ManualClock();
+    await using upstream = await startUpstream();
+    await using opened = await openServedGateway(2, { clock });
+    const { gateway, urls, dataDir } = opened;
+    const { control } = gateway;
+    const [stuck] = await workersIn(dataDir);
+    using woken = new DisposableStack();
+    woken.defer(() => void process.kill(stuck!.pid, 'SIGCONT'));
+    process.kill(stuck!.pid, 'SIGSTOP');
+    const registering = control.register({
+      ...{ rolloutId: 'r', upstreamUrl: `${upstream.url}/v1`, upstreamKey: null },
+    });
+    await setImmediate();
+    clock.advance(5_000);
+    const route = await registering;
+    assert.equal(route.baseUrl, `${urls[1]}/v1`, 'one that did not answer is not asked again');
+    assert.equal(await ask(route), 200);
+    const kept = async () => await filesBelow(path.join(dataDir, 'model-calls')).catch(() => []); // there is no folder yet
+    await until('its call is on disk', async () =>
+      (await kept()).some((text) => text.includes('"end":')),
+    );
+    process.kill(stuck!.pid, 'SIGCONT');
+    // Of a rollout that is nowhere all are asked: by then it has carried out what came before.
+    await control.abort('nobody');
+    assert.equal(await ask(route), 200);
+    await control.revoke('r');
+    const file = await control.captured('r');
+    const steps = (await readFile(file ?? '', 'utf8')).trim().split('\n').slice(1);
+    assert.equal(steps.length, 5, 'two calls and the last step');
+    await control.forget('r');
+    assert.deepEqual(await kept(), []);
+  });
+
+  describe('that begin', () => {
+    let dataDir: string;
+    let config: ServeConfig;
+    before(async () => {
+      dataDir = await mkdtemp(path.join(os.tmpdir(), 'slipway-worker-'));
+      const machine = readMachine({ HOME: dataDir, SLIPWAY_STATE_DIR: dataDir }, dataDir);
+      const document = { data_dir: dataDir, listen: { data_port: 0 } };
+      config = compileServeConfig({ flags: {}, document, file: null }, machine);
+    });
+    after(() => rm(dataDir, { recursive: true, force: true }));
+    const begun = (clock: Clock, note: Promise<undefined>): WorkerProcess => {
+      const worker = new WorkerProcess({
+        ...{ clock, logger: silentLogger, onCalls: () => undefined },
+        ...{ health: () => ({}), note: () => note },
+      });
+      worker.begin({ ...{ config, worker: 1, port: 0 }, held: [] });
+      return worker;
+    };
+
+    it('hear their task first, whatever is asked of them before', async () => {
+      const noted = Promise.withResolvers<undefined>();
+      const worker = begun(systemClock, noted.promise);
+      try {
+        const asked = worker.ask({ name: 'abort', rolloutId: 'r' }, { ms: null });
+        noted.resolve(undefined);
+        assert.match(await worker.url, /^http:/);
+        assert.deepEqual(await asked, { callsEnded: 0 });
+      } finally {
+        await worker.end();
+      }
+    });
+
+    it('are given up when they do not serve in time', async () => {
+      const clock = new ManualClock();
+      const noted = Promise.withResolvers<undefined>();
+      const worker = begun(clock, noted.promise);
+      try {
+        process.kill(worker.pid!, 'SIGSTOP');
+        noted.resolve(undefined);
+        await until('it is waited for', () => clock.pauses.includes(makeMs));
+        clock.advance(makeMs);
+        await assert.rejects(worker.url, { code: 'GATEWAY_WORKER_LOST', message: /serve after/ });
+      } finally {
+        await worker.end();
+      }
+    });
   });
 
   it('leave nothing behind when one of them cannot listen', async () => {

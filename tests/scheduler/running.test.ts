@@ -182,6 +182,19 @@ describe('a rollout that runs', () => {
     assert.deepEqual(bench.gateway.calls.slice(3), ['register r2', 'revoke r2']);
   });
 
+  it('leaves its captured calls where they are when the gateway cannot say where', async () => {
+    const bench = await SchedulerBench.started();
+    bench.gateway.files.set('r1', '/calls');
+    bench.gateway.captured = () => Promise.reject(new Error('it does not answer'));
+    await bench.submit('r1');
+    const execution = await bench.execution('r1');
+    execution.succeed();
+    await bench.empty();
+    assert.deepEqual(bench.archive.saved[0]?.files, []);
+    assert.deepEqual(bench.gateway.calls, ['register r1', 'revoke r1']);
+    assert.deepEqual(execution.archived, { isComplete: false });
+  });
+
   it('tells both channels of a failure before grading', async () => {
     const bench = await SchedulerBench.started();
     await bench.submit('r1');

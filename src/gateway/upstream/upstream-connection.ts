@@ -83,9 +83,11 @@ export class UpstreamConnection {
     this.#unpause();
   }
 
-  /** Its request breaks, where there is one. */
+  /** Its request breaks for good, where there is one. */
   fail(error: Error): void {
-    this.#broke(error);
+    const request = this.#request;
+    this.destroy();
+    request?.broke({ error, isStale: false });
   }
 
   /** Its request hears nothing more. */

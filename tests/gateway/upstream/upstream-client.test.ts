@@ -365,15 +365,18 @@ describe('a connection', { timeout: 60_000 }, () => {
     wary.destroy();
   });
 
-  it('is closed with the client, and what runs fails', async () => {
+  it('is closed with the client, and what runs fails, on a kept one too', async () => {
     await using asking = await Asking.start();
-    const { heard } = asking.ask();
-    const line = await asking.upstream.connection(0);
-    await line.requests(1);
+    await asking.answered(0, 1);
+    const both = [asking.ask(), asking.ask()];
+    const lines = [await asking.upstream.connection(0), await asking.upstream.connection(1)];
+    await lines[0]?.requests(2);
+    await lines[1]?.requests(1);
     asking.client.destroy();
     asking.client.destroy();
-    assert.equal(await heard.end(), 'CLIENT_CLOSED');
-    await line.closed();
+    for (const { heard } of both) assert.equal(await heard.end(), 'CLIENT_CLOSED');
+    for (const line of lines) await line.closed();
+    assert.equal(asking.client.connections, 0);
     assert.equal(await asking.ask().heard.end(), 'CLIENT_CLOSED');
   });
 });

@@ -8,6 +8,7 @@ import { systemClock } from '../../../core/clock.ts';
 import { faultOf } from '../../../core/error-fault.ts';
 import { LinkedAbort } from '../../../core/linked-abort.ts';
 import { openEngine } from '../../../engines/registry.ts';
+import type { CallCapture } from '../../../gateway/capture/call-capture.ts';
 import { ModelGateway } from '../../../gateway/model-gateway.ts';
 import { registerGateway } from '../../../gateway/register-gateway.ts';
 import { registerSessions } from '../../../gateway/sessions/register-sessions.ts';
@@ -66,11 +67,13 @@ const logger = toldLogger((line) => say({ kind: 'log', ...line }));
 async function serve(task: WorkerTask): Promise<Served & { readonly url: string }> {
   const { config, worker, port, held } = task;
   let url = '';
+  const settings = gatewaySettings(config, { clock: systemClock, logger });
   const tokens = new OpenedTokens(config, systemClock);
   const gateway = new ModelGateway({
     tokens: tokens.mode,
     ...{ clock: systemClock, logger, openEngine, policy: new UrlPolicy(config.callbacks) },
-    ...gatewaySettings(config, { clock: systemClock, logger }),
+    ...settings,
+    capture: settings.capture === null ? null : keptForServer(settings.capture),
     baseUrl: () => `${url}/v1`,
     onCall: (call, used) => {
       ended.push({ call, used });
@@ -96,6 +99,15 @@ async function serve(task: WorkerTask): Promise<Served & { readonly url: string 
   if (sessions !== null) registerSessions(server, sessions);
   url = await listen(server, { host: config.listen.dataHost, port }, 'listen.data_port');
   return { gateway, server, sessions, url };
+}
+
+/** Files are removed by the server alone: a process that was stuck carries out late what it was asked, when the rollout may be on another one. */
+function keptForServer(capture: CallCapture): CallCapture {
+  return {
+    open: (...opening) => capture.open(...opening),
+    fileOf: (rolloutId) => capture.fileOf(rolloutId),
+    forget: () => Promise.resolve(),
+  };
 }
 
 async function askHealth(): Promise<Readonly<Record<string, unknown>>> {

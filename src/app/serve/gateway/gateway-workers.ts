@@ -91,11 +91,13 @@ export class GatewayWorkers implements GatewayControl, AsyncDisposable {
 
   async register(request: RouteRequest): Promise<ModelRoute> {
     const untilMs = this.#options.clock.monotonicMs() + patienceMs;
+    const tried = new Set<WorkerSlot>();
     for (;;) {
-      const slot = this.#ownSlot(request.rolloutId) ?? (await this.#emptiest(untilMs));
+      const slot = this.#ownSlot(request.rolloutId) ?? (await this.#emptiest(untilMs, tried));
       try {
         return await this.#registerOn(slot, request);
       } catch (error) {
+        tried.add(slot);
         const isOver = this.#options.clock.monotonicMs() >= untilMs;
         if (isOver || !isRolloutError(error, 'GATEWAY_WORKER_LOST')) throw error;
       }
@@ -122,7 +124,9 @@ export class GatewayWorkers implements GatewayControl, AsyncDisposable {
 
   async captured(rolloutId: string): Promise<string | null> {
     const slot = this.#placements.get(rolloutId)?.slot;
-    const file = await slot?.askUnlessDead({ name: 'captured', rolloutId }, null);
+    // However long its disk takes: of a process that is stuck the file is found when it was killed.
+    const asked = { name: 'captured', rolloutId } as const;
+    const file = await slot?.askUnlessDead(asked, null, { ms: null });
     this.#leave(rolloutId);
     return file ?? (await this.#options.capture?.fileOf(rolloutId)) ?? null;
   }
@@ -183,12 +187,14 @@ export class GatewayWorkers implements GatewayControl, AsyncDisposable {
     this.#placements.set(rolloutId, placement);
     try {
       const route = await slot.ask({ name: 'register', request });
+      // Here, where nothing is carried out late: by now the rollout may be on another process than the one that is asked.
+      await this.#options.capture?.forget(rolloutId);
       placement.keyHash = keyHashOf(route.apiKey);
       return route;
     } catch (error) {
       if (this.#placements.get(rolloutId) === placement) this.#placements.delete(rolloutId);
       // It may have been carried out all the same.
-      slot.tell({ name: 'abort', rolloutId });
+      this.#giveUp(rolloutId, slot);
       throw error;
     }
   }
@@ -198,13 +204,19 @@ export class GatewayWorkers implements GatewayControl, AsyncDisposable {
     const slot = this.#placements.get(rolloutId)?.slot;
     if (slot === undefined) return null;
     if (slot.isUp) return slot;
-    slot.tell({ name: 'abort', rolloutId });
+    this.#giveUp(rolloutId, slot);
     this.#placements.delete(rolloutId);
     return null;
   }
 
-  /** With the fewest rollouts of those that serve; GATEWAY_WORKER_LOST when none does in time. */
-  async #emptiest(untilMs: number): Promise<WorkerSlot> {
+  /** Whatever the process still has of it goes, whenever it hears of that. */
+  #giveUp(rolloutId: string, slot: WorkerSlot): void {
+    slot.tell({ name: 'abort', rolloutId });
+    slot.tell({ name: 'forget', rolloutId });
+  }
+
+  /** With the fewest rollouts of those that serve, one that did not answer last; GATEWAY_WORKER_LOST when none does in time. */
+  async #emptiest(untilMs: number, tried: ReadonlySet<WorkerSlot>): Promise<WorkerSlot> {
     const { clock } = this.#options;
     const leftMs = untilMs - clock.monotonicMs();
     if (!this.#slots.some(({ isUp }) => isUp) && leftMs > 0) {
@@ -215,8 +227,8 @@ export class GatewayWorkers implements GatewayControl, AsyncDisposable {
     }
     const [emptiest] = this.#slots
       .filter(({ isUp }) => isUp)
-      .map((slot) => ({ slot, live: this.#liveOn(slot) }))
-      .sort((one, other) => one.live - other.live);
+      .map((slot) => ({ slot, tries: Number(tried.has(slot)), live: this.#liveOn(slot) }))
+      .sort((one, other) => one.tries - other.tries || one.live - other.live);
     if (emptiest !== undefined) return emptiest.slot;
     throw new RolloutError('GATEWAY_WORKER_LOST', 'no process of the gateway serves', {
       phase: 'model-call',

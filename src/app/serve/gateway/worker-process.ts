@@ -22,6 +22,8 @@ import type {
 const entry = new URL(`./gateway-worker${path.extname(import.meta.filename)}`, import.meta.url);
 /** A process that has not answered a question by then is as good as dead to whoever asked. */
 const answerMs = 5_000;
+/** One that has its task and does not say what became of it is stuck: on a loaded machine a start may take many seconds. */
+export const makeMs = 60_000;
 
 export interface WorkerProcessParts {
   readonly clock: Clock;
@@ -51,6 +53,8 @@ export class WorkerProcess {
   readonly #made = Promise.withResolvers<string>();
   readonly #exited = Promise.withResolvers<string>();
   #activities = new Map<string, PromiseWithResolvers<RouteActivity | null>>();
+  /** What waits behind its task; null = that has gone over. */
+  #early: ToWorker[] | null = [];
   #lastNumber = 0;
   #crash: string | null = null;
   #hasExited = false;
@@ -141,10 +145,24 @@ export class WorkerProcess {
   async #make(task: WorkerTask): Promise<void> {
     try {
       await this.#parts.note();
+      const early = this.#early ?? [];
+      this.#early = null;
       this.#send({ kind: 'make', task });
+      for (const message of early) this.#send(message);
+      await this.#isMadeInTime();
     } catch (error) {
       this.#made.reject(error);
     }
+  }
+
+  async #isMadeInTime(): Promise<void> {
+    using made = new LinkedAbort([]);
+    const over = (): void => made.abort(new Error('it is decided'));
+    void this.#made.promise.then(over, over);
+    await this.#parts.clock.sleep(makeMs, made.signal).then(
+      () => this.#made.reject(workerLost(`it does not serve after ${makeMs / 1_000} s`)),
+      () => undefined, // it does, or never will
+    );
   }
 
   async #askActivities(): Promise<void> {
@@ -156,8 +174,10 @@ export class WorkerProcess {
   }
 
   #send(message: ToWorker): void {
+    // Before its task a process understands nothing.
+    if (this.#early !== null) this.#early.push(message);
     // One that has ended says so by its exit.
-    this.#child.send(message, () => undefined);
+    else this.#child.send(message, () => undefined);
   }
 
   #hear(message: FromWorker): void {

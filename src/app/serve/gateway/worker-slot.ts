@@ -89,6 +89,7 @@ export class WorkerSlot {
   async askUnlessDead<Name extends QuestionName>(
     question: WorkerQuestion<Name>,
     otherwise: WorkerAnswers[Name],
+    options: AskOptions = {},
   ): Promise<WorkerAnswers[Name]> {
     const process = this.#process;
     if (process === null || !this.#isUp) {
@@ -96,7 +97,7 @@ export class WorkerSlot {
       return otherwise;
     }
     try {
-      return await process.ask(question);
+      return await process.ask(question, options);
     } catch (error) {
       if (process.hasExited) return otherwise;
       throw error;
