@@ -1,4 +1,5 @@
 /** Entry of a worker thread: loads the user's modules once, then carries out one order at a time. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { workerData, type MessagePort } from 'node:worker_threads';
 import type { FileReference } from '../../wire/runner/code-reference.ts';
@@ -93,10 +94,25 @@ async function report(
   );
   const elapsedMs = performance.now() - since;
   const wasCancelled = signal.aborted;
-  const isIdle = process.getActiveResourcesInfo().length <= busyBefore;
+  const isIdle = await comesToRest(busyBefore);
   // Before the answer, or the next rollout in this thread would be taken for who printed it.
   await Promise.all([process.stdout, process.stderr].map(printed));
   return { run, elapsedMs, wasCancelled, isIdle, ...answer };
+}
+
+/** How many turns of the loop things have to end that end by themselves. */
+const restTurns = 8;
+
+/**
+ * Whether no more is at work than before. A kept connection of `fetch` holds the loop for a turn or two after its answer; a timer, a server or a
+ * request that nobody waits for holds it longer.
+ */
+async function comesToRest(busyBefore: number): Promise<boolean> {
+  for (let turns = 0; turns < restTurns; turns += 1) {
+    if (process.getActiveResourcesInfo().length <= busyBefore) return true;
+    await turn();
+  }
+  return false;
 }
 
 /** Resolves when the server has all of it. */

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { LocalBackend } from '../../../src/backends/local/local-backend.ts';
 import type { ExecutionRequest, ExecutionResult } from '../../../src/backends/execution-backend.ts';
@@ -398,6 +400,28 @@ describe('the threads of the local backend', () => {
       assert.deepEqual(served, ['1', '2', '3', '1']);
     } finally {
       await calm.close();
+    }
+  });
+
+  it('serve another rollout after one that asked its model, whose connection is kept', async () => {
+    const calm = make();
+    const model = createServer(
+      (request, response) => void request.resume().once('end', () => response.end('{}')),
+    );
+    await new Promise<void>((resolve) => model.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = model.address() as AddressInfo;
+      const route = { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'route-key-1234' };
+      const served: string[] = [];
+      for (const act of ['asks', 'asks', 'asks']) {
+        const { result } = await run({ ...doing(act), route, wantsGrade: false }, calm);
+        served.push(String(result.sample?.messages[0]?.['content']));
+      }
+      assert.deepEqual(served, ['1', '2', '3']);
+    } finally {
+      await calm.close();
+      model.close();
+      model.closeAllConnections();
     }
   });
 

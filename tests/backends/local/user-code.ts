@@ -117,6 +117,11 @@ const workflows: Readonly<Record<string, Act>> = {
     },
   ],
   counts: () => [{ role: 'assistant', content: String(++served) }],
+  asks: async ({ model, signal }) => {
+    const answer = await fetch(`${model?.baseUrl}/chat/completions`, { method: 'POST', signal });
+    await answer.json();
+    return [{ role: 'assistant', content: String(++served) }];
+  },
 };
 let served = 0;
 
