@@ -11,6 +11,7 @@ const nodeGlobals = Object.fromEntries(
     'clearTimeout',
     'setInterval',
     'AbortController',
+    'fetch',
   ].map((name) => [name, 'readonly']),
 );
 
@@ -18,7 +19,7 @@ export default tseslint.config(
   { ignores: ['dist', 'node_modules', 'tasks', '.cache', 'tests/golden', 'jobs'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
-    files: ['src/**/*.ts', 'tests/**/*.ts', 'bench/**/*.ts'],
+    files: ['src/**/*.ts', 'tests/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
     plugins: { slipway: { rules: { layers: layersRule } } },
     languageOptions: { parserOptions: { projectService: true } },

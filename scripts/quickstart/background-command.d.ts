@@ -1,0 +1,3 @@
+export function startInBackground(
+  argv: readonly string[],
+): Promise<{ readonly url: string; readonly stop: () => Promise<void> }>;
