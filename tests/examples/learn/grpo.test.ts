@@ -114,7 +114,7 @@ describe('the policy that learns', () => {
     for (const { tokens, promptLength, logprobs } of samples) {
       const ids = tokens.slice(0, -1);
       const request = { ids, from: promptLength, topLogprobs: 0 };
-      const scored = await model.score(request, new AbortController().signal);
+      const scored = await model.score(request);
       assert.deepEqual(
         scored.map(({ logprob }) => logprob),
         logprobs?.slice(0, -1),
