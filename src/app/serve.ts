@@ -4,6 +4,7 @@
  * Both listeners are bound before the first rollout is taken up, so that an address that is in use changes nothing; until then requests are answered
  * with 503. At the end rollouts are refused, running ones may finish for a while, what is left is ended, and every part is closed after those that use it.
  */
+import { RunEnds } from '../agent-server/run-ends.ts';
 import { ArchiveThread } from '../archive/archive-thread.ts';
 import { FileRolloutArchive } from '../archive/file-archive.ts';
 import { startsPrograms } from '../backends/registry.ts';
@@ -37,6 +38,7 @@ import { keyFiles, otlpHeadersOf } from './serve/key-sources.ts';
 import { openGateway } from './serve/gateway/open-gateway.ts';
 import { endLeftProcesses } from './serve/left-processes.ts';
 import { closeServer, listen } from './serve/listen.ts';
+import { openAgentServer } from './serve/open-agent-server.ts';
 import { makeBackend } from './serve/open-backend.ts';
 import { openStore } from './serve/open-store.ts';
 import { schedulerOptions } from './serve/scheduler-options.ts';
@@ -176,9 +178,10 @@ export async function startServer(
   const backend = await makeBackend(config, { ports, logger: log, onLost: lost.resolve });
   scope.defer(() => backend.close());
   await backend.start(signal);
+  const ends = new RunEnds();
   const scheduler = new RolloutScheduler(schedulerOptions(config, version), {
     ...{ store, backend, gateway: routes, callbacks, archive, clock, logger: log },
-    observers: [telemetry],
+    observers: [telemetry, ends],
     sampleMaker: samples,
     engineLoad: loadEngine === null ? null : loadOf(loadEngine.engine),
     hasRoom: () => disk.hasRoom,
@@ -187,6 +190,11 @@ export async function startServer(
   settled = () => scheduler.settled(lastWordsMs);
   telemetry.readAdmission(() => scheduler.admission());
 
+  const { agentServer, adminSecret } = await openAgentServer(config, {
+    ...{ service: scheduler, ends, ports, sources, mask, logger: log, looksForLabels },
+    signal: life.signal,
+  });
+  background.push(agentServer.watch(life.signal));
   const limits = { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes };
   scope.defer(() => gateway.stopListening());
   const control = buildControlServer({
@@ -199,7 +207,7 @@ export async function startServer(
       ...{ service: scheduler, delivery: callbacks, backend, gateway: routes, clock },
       disk: () => disk.look(),
     }),
-    addresses: policy,
+    ...{ addresses: policy, agentServer, adminSecret },
   });
   scope.defer(() => closeServer(control));
   const dataUrls = await gateway.listen();
@@ -221,6 +229,7 @@ export async function startServer(
     });
   background.push(watchFiles(keyFiles(config), reloadIfPossible, { clock, signal: life.signal }));
 
+  background.push(agentServer.cancelLeft());
   const { recovered } = await scheduler.start().catch(async (error: unknown) => {
     await scheduler.stop({ drainMs: 0, hurry: never, abortMs, force: never });
     throw error;
@@ -240,6 +249,7 @@ export async function startServer(
       // The process ends at a third signal: no stage of its own is needed for that.
       await scheduler.stop({ drainMs: config.shutdown.drainMs, hurry, abortMs, force: never });
     } finally {
+      agentServer.close();
       await owned[Symbol.asyncDispose]();
     }
   };

@@ -53,6 +53,8 @@ export interface ExecutionResult {
   readonly outcome: Outcome;
   /** JSON object for `extra_fields` and `diagnostics.json`; null = none. */
   readonly diagnostics: Readonly<Record<string, unknown>> | null;
+  /** What the agent says of its run, in its own words; absent = nothing. In no callback. */
+  readonly agentMetadata?: Readonly<Record<string, unknown>>;
   /** Native ATIF document; null = the archive makes one of the sample's messages, if any. Never on the wire. */
   readonly trajectory: Readonly<Record<string, unknown>> | null;
   readonly files: readonly KeptFile[];

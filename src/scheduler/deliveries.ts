@@ -26,10 +26,14 @@ export interface MadeDelivery {
   readonly losses: readonly string[];
 }
 
-/** The agent's outcome is known, the grade is not. */
-export function completionDelivery(to: Addressee, result: ExecutionResult): MadeDelivery {
+/** The agent's outcome is known, the grade is not. None where nobody is to be called. */
+export function completionDeliveries(
+  to: Addressee,
+  result: ExecutionResult,
+): readonly MadeDelivery[] {
   const { completion_callback_url: url } = to.request;
-  return made(to, { channel: 'completion', url, body: completionBody(reportOf(to, result)) });
+  if (url === '') return [];
+  return [made(to, { channel: 'completion', url, body: completionBody(reportOf(to, result)) })];
 }
 
 /** The final result is known. */
@@ -90,7 +94,7 @@ function terminalDeliveries(
 ): readonly MadeDelivery[] {
   const { completion_callback_url: url, grader_callback_url: graderUrl } = to.request;
   const deliveries: MadeDelivery[] = [];
-  if (!hasCompleted)
+  if (!hasCompleted && url !== '')
     deliveries.push(made(to, { channel: 'completion', url, body: completionBody(report) }));
   if (graderUrl !== null && graderUrl !== '')
     deliveries.push(made(to, { channel: 'grader', url: graderUrl, body: graderBody(report) }));

@@ -6,7 +6,7 @@ import type { CallbackDelivery } from '../callbacks/callback-delivery.ts';
 import type { Clock } from '../core/clock.ts';
 import { isRolloutError, messageOf } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { RolloutChange, RolloutStore } from '../store/rollout-store.ts';
+import type { Delivery, RolloutChange, RolloutStore } from '../store/rollout-store.ts';
 import type { CancelReceipt } from '../wire/rollout/receipt.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import { isTerminal, type RolloutState } from '../wire/rollout/rollout-state.ts';
@@ -25,6 +25,8 @@ export interface Step {
   readonly outcome?: RolloutOutcome;
   /** With `outcome`, for the observers. */
   readonly diagnostics?: Readonly<Record<string, unknown>> | null;
+  /** With `outcome`, for the observers too. */
+  readonly figures?: Pick<Extract<RolloutNews, { type: 'ended' }>, 'metrics' | 'agentMetadata'>;
   readonly deliveries?: readonly MadeDelivery[];
   readonly withdraw?: boolean;
   readonly receipt?: CancelReceipt;
@@ -78,8 +80,8 @@ export class Ledger {
             ? []
             : [{ rolloutId: id, tenant, type: event, at, payload: payloadOf(to, by, outcome) }],
       };
-      const isDone = await this.patiently(rollout, () => this.#change(change));
-      if (!isDone) throw new TypeError(`the store does not hold ${id} as ${from ?? 'new'}`);
+      const known = await this.patiently(rollout, () => this.#change(change));
+      if (known === null) throw new TypeError(`the store does not hold ${id} as ${from ?? 'new'}`);
       rollout.state = to;
       if (outcome !== undefined) rollout.outcome = outcome;
       if (set?.attempt !== undefined) rollout.attempt = set.attempt;
@@ -90,7 +92,7 @@ export class Ledger {
             ...{ rolloutId: id, channel: delivery.channel, losses },
           });
       this.tell(rollout, newsOf(step, rollout.attempt));
-      if (deliveries !== undefined && deliveries.length > 0) await this.#sendOut(rollout);
+      this.#sendOut(rollout, known);
       return true;
     });
   }
@@ -144,22 +146,28 @@ export class Ledger {
       }
   }
 
-  /** An attempt whose answer was lost may have been applied. */
-  async #change(change: RolloutChange): Promise<boolean> {
+  /**
+   * The deliveries of the rollout where the change has any; null = it was refused. They are asked for with the change: the store answers in order, both in
+   * one message. An attempt whose answer was lost may have been applied.
+   */
+  async #change(change: RolloutChange): Promise<readonly Delivery[] | null> {
     const { store } = this.#parts;
-    if (await store.change(change)) return true;
-    return (await store.rollout(change.id))?.state === change.set.state;
+    const hasDeliveries = change.deliveries !== undefined && change.deliveries.length > 0;
+    const [isDone, known] = await Promise.all([
+      store.change(change),
+      hasDeliveries ? store.deliveries(change.id) : [],
+    ]);
+    if (isDone || (await store.rollout(change.id))?.state === change.set.state) return known;
+    return null;
   }
 
-  async #sendOut(rollout: LiveRollout): Promise<void> {
-    const { store, callbacks } = this.#parts;
-    const known = await this.patiently(rollout, () => store.deliveries(rollout.id));
+  #sendOut(rollout: LiveRollout, known: readonly Delivery[]): void {
     const isNew = (seq: number): boolean => seq > rollout.lastSeq;
     const deliveries = known.filter(({ state, seq }) => state === 'pending' && isNew(seq));
     rollout.lastSeq = Math.max(rollout.lastSeq, ...known.map(({ seq }) => seq));
     // Cancelled while this was being written: the cancellation withdraws it next.
-    if (rollout.endedBy === 'controller') return;
-    callbacks.enqueue(deliveries);
+    if (rollout.endedBy === 'controller' || deliveries.length === 0) return;
+    this.#parts.callbacks.enqueue(deliveries);
   }
 }
 
@@ -173,8 +181,9 @@ function payloadOf(
   return { by, state: to, stage, cause, reward, trainable, retryable };
 }
 
-function newsOf({ to, outcome, diagnostics = null }: Step, attempt: number): RolloutNews {
-  if (outcome !== undefined) return { type: 'ended', outcome, diagnostics };
+function newsOf({ to, outcome, ...step }: Step, attempt: number): RolloutNews {
+  if (outcome !== undefined)
+    return { type: 'ended', outcome, diagnostics: step.diagnostics ?? null, ...step.figures };
   if (to === 'running') return { type: 'started', attempt };
   return to === 'grading' ? { type: 'completed' } : { type: 'requeued', attempt };
 }

@@ -23,12 +23,13 @@ import {
   secretsOf,
 } from './archiving.ts';
 import {
-  completionDelivery,
+  completionDeliveries,
   endDeliveries,
   failureDeliveries,
   ownDiagnostics,
   type Addressee,
 } from './deliveries.ts';
+import type { Step } from './ledger.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, failureOf, outcomeOf, withSpentBudget } from './outcomes.ts';
 import { endWithoutSamples, keepSamples, makeSamples, withSamples } from './samples-of-run.ts';
@@ -153,20 +154,22 @@ export class RolloutRun {
   async #begin(): Promise<RolloutRequest | null> {
     const { ledger, parts } = this.#core;
     const rollout = this.#rollout;
-    const stored = await ledger.patiently(rollout, () => parts.store.rollout(rollout.id));
+    // Asked for together, they are one message to the store and one back.
+    const [hasBegun, stored] = await Promise.all([
+      ledger.advance(rollout, () =>
+        rollout.endedBy === null
+          ? {
+              to: 'running',
+              by: 'dispatcher',
+              set: { startedAt: parts.clock.now(), attempt: rollout.attempt + 1 },
+            }
+          : null,
+      ),
+      ledger.patiently(rollout, () => parts.store.rollout(rollout.id)),
+    ]);
     if (stored === null) throw new TypeError('the store does not know a rollout that waits');
-    const request = rolloutRequestSchema.parse(JSON.parse(stored.request));
-    const hasBegun = await ledger.advance(rollout, () =>
-      rollout.endedBy === null
-        ? {
-            to: 'running',
-            by: 'dispatcher',
-            set: { startedAt: parts.clock.now(), attempt: rollout.attempt + 1 },
-          }
-        : null,
-    );
     this.#showProgress('starting');
-    return hasBegun ? request : null;
+    return hasBegun ? rolloutRequestSchema.parse(JSON.parse(stored.request)) : null;
   }
 
   async #route(request: RolloutRequest): Promise<ModelRoute | null> {
@@ -211,7 +214,7 @@ export class RolloutRun {
                 to: 'grading',
                 by: 'backend',
                 set: { completedAt: parts.clock.now() },
-                deliveries: [completionDelivery(this.#addressee(request), result)],
+                deliveries: completionDeliveries(this.#addressee(request), result),
               }
             : null,
         );
@@ -240,6 +243,7 @@ export class RolloutRun {
       by: 'backend',
       outcome,
       diagnostics: result.diagnostics,
+      figures: figuresOf(result),
       ...this.#fixed(),
       deliveries: endDeliveries(this.#addressee(request), {
         result,
@@ -384,9 +388,19 @@ export class RolloutRun {
     this.#rollout.progress = { stage, waitingOn, lastProgressAt: now };
   }
 
-  #wantsGrade({ grader_callback_url: url }: RolloutRequest): boolean {
-    return (url !== null && url !== '') || this.#core.parts.backend.capturesFinalResult;
+  /** Whoever is not called back at all waits for the end. */
+  #wantsGrade(request: RolloutRequest): boolean {
+    const { grader_callback_url: url, completion_callback_url: completion } = request;
+    const isAsked = (url !== null && url !== '') || completion === '';
+    return isAsked || this.#core.parts.backend.capturesFinalResult;
   }
+}
+
+function figuresOf({ sample, agentMetadata }: ExecutionResult): NonNullable<Step['figures']> {
+  return {
+    metrics: sample?.metrics ?? {},
+    ...(agentMetadata !== undefined && { agentMetadata }),
+  };
 }
 
 function inMs(seconds: number | null): number | null {

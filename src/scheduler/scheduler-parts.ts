@@ -21,6 +21,10 @@ export type RolloutNews =
       readonly outcome: RolloutOutcome;
       /** As its callbacks have them; null = none. */
       readonly diagnostics: Readonly<Record<string, unknown>> | null;
+      /** Of its sample; absent = its backend did not bring the end about. */
+      readonly metrics?: Readonly<Record<string, unknown>>;
+      /** What its agent says of its run; absent = nothing. */
+      readonly agentMetadata?: Readonly<Record<string, unknown>>;
     }
   /** Callbacks and archive are done or given up: nothing of the rollout is left here. */
   | { readonly type: 'settled' };

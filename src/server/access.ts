@@ -8,11 +8,12 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { isIP } from 'node:net';
 import type { Caller } from '../scheduler/rollout-service.ts';
+import type { AdminSecret } from './admin-secret.ts';
 import type { KeyRing } from './key-ring.ts';
 import { isSandboxAddress } from '../wire/sandbox-address.ts';
 import { isLoopbackAddress } from './may-listen.ts';
 import type { AllowFrom } from './ports.ts';
-import { refuse, type Refusal } from './refusal.ts';
+import { Refusal, refuse } from './refusal.ts';
 
 export class Access {
   readonly #keys: KeyRing;
@@ -36,10 +37,14 @@ export class Access {
     return plain;
   }
 
-  /** Decides who calls, and remembers it; a refusal when it is nobody. */
-  admit(request: FastifyRequest): Refusal | null {
+  /** Decides who calls, and remembers it; a refusal when it is nobody. `secret`: what the bearer has to be in the place of a key; null = there is none. */
+  admit(request: FastifyRequest, secret: AdminSecret = null): Refusal | null {
     const { raw } = request;
-    const decision = this.#decide(raw, this.#keysInPaths.get(raw) ?? bearerOf(raw));
+    const inPath = this.#keysInPaths.get(raw) ?? null;
+    const decision =
+      secret === null
+        ? this.#decide(raw, inPath ?? bearerOf(raw))
+        : this.#decideBySecret(raw, inPath, secret);
     if ('status' in decision) return decision;
     this.#callers.set(raw, decision);
     return null;
@@ -54,6 +59,17 @@ export class Access {
   /** null = nobody known: only for routes that ask for no key. */
   callerOf(request: FastifyRequest): Caller | null {
     return this.#callers.get(request.raw) ?? null;
+  }
+
+  /** Whoever has the secret is the operator, unless a key in the path says whose trials are meant. */
+  #decideBySecret(
+    raw: IncomingMessage,
+    inPath: string | null,
+    secret: NonNullable<AdminSecret>,
+  ): Caller | Refusal {
+    if (!secret.fits(raw.headers.authorization))
+      return new Refusal(403, 'Invalid or missing admin secret');
+    return inPath === null ? { tenant: null } : this.#decide(raw, inPath);
   }
 
   #decide(raw: IncomingMessage, key: string | null): Caller | Refusal {

@@ -5,6 +5,7 @@ import { Access } from './access.ts';
 import { buildHttpApp } from './http-app.ts';
 import type { ControlServerParts } from './ports.ts';
 import { addRoute, methodsOf, type Routing } from './route.ts';
+import { addAgentServerRoutes } from './routes/agent-server.ts';
 import { addCallbackRoutes } from './routes/callbacks.ts';
 import { addDoctorRoutes } from './routes/doctor.ts';
 import { addEventRoutes } from './routes/events.ts';
@@ -20,7 +21,8 @@ export function buildControlServer(parts: ControlServerParts): FastifyInstance {
   const access = new Access(parts.keys, parts.allowFrom);
   const app = buildHttpApp({
     ...{ limits, logger, methodsOf },
-    rewriteUrl: (url, raw) => access.rewriteUrl(url, raw),
+    // Clients put a path behind an address that ends with a slash.
+    rewriteUrl: (url, raw) => withOneSlash(access.rewriteUrl(withOneSlash(url), raw)),
   });
   const routing: Routing = { app, access, parts };
   addRolloutRoutes(routing);
@@ -31,7 +33,12 @@ export function buildControlServer(parts: ControlServerParts): FastifyInstance {
   addEventRoutes(routing);
   addCallbackRoutes(routing);
   addDoctorRoutes(routing);
+  addAgentServerRoutes(routing, parts.agentServer);
   const document = openApiDocument(parts.version);
   addRoute(routing, operations.openApi, () => document);
   return app;
+}
+
+function withOneSlash(url: string): string {
+  return url.replace(/^\/{2,}/, '/');
 }

@@ -19,6 +19,7 @@ const maxHeaderBytes = 16 * 1_024;
 const maxParamLength = 8_192;
 /** How often connections are looked through for requests that do not arrive. */
 const checkEveryMs = 2_000;
+const tcpKeepAliveMs = 60_000;
 
 /** An HTTP server with our limits and our answers to what goes wrong. Routes read bodies with `readJson`. */
 export function buildHttpApp(options: HttpAppOptions): FastifyInstance {
@@ -41,6 +42,8 @@ export function buildHttpApp(options: HttpAppOptions): FastifyInstance {
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: Math.min(checkEveryMs, limits.headersTimeoutMs),
       maxHeaderSize: maxHeaderBytes,
+      // An answer may take hours: what is between must not forget the connection, and a client that is gone is noticed.
+      ...{ keepAlive: true, keepAliveInitialDelay: tcpKeepAliveMs },
     },
     routerOptions: { maxParamLength },
     frameworkErrors: (error, request, reply) => void refused(error, request, reply),

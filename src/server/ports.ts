@@ -2,7 +2,9 @@
 import type { Logger } from '../core/logger.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Diagnosis } from '../wire/rollout/diagnosis.ts';
+import type { AgentServer } from '../agent-server/agent-server.ts';
 import type { Caller, RolloutService } from '../scheduler/rollout-service.ts';
+import type { AdminSecret } from './admin-secret.ts';
 import type { KeyRing } from './key-ring.ts';
 
 /** Says why a rollout, or everything, is not moving: `HangFinder`. Bounded in time: what does not answer is a finding, not a wait. */
@@ -78,6 +80,10 @@ export interface ControlServerParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: ServerLimits;
+  /** Runs trials for whoever waits for them. */
+  readonly agentServer: AgentServer;
+  /** Of the routes that end trials; null = whoever may call may call those. */
+  readonly adminSecret: AdminSecret;
   /** `instance_id` of `/health`; null = none. */
   readonly instanceId: string | null;
   /** `info.version` of the OpenAPI document. */

@@ -21,7 +21,7 @@ export interface Call {
 
 /** Registers the route of an operation. What `answer` gives back is the body. */
 export function addRoute(
-  { app, access }: Routing,
+  { app, access, parts }: Routing,
   operation: Operation,
   answer: (call: Call) => unknown,
 ): void {
@@ -30,7 +30,7 @@ export function addRoute(
     url: operation.path.replace('{*}', '*').replaceAll(/\{(\w+)\}/g, ':$1'),
     // Before a body is read.
     onRequest: (request, _reply, done) => {
-      const refusal = access.admit(request);
+      const refusal = access.admit(request, operation.isAdmin === true ? parts.adminSecret : null);
       done(operation.isOpen === true ? undefined : (refusal ?? undefined));
     },
     handler: async (request, reply) => {

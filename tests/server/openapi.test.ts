@@ -123,6 +123,9 @@ describe('the OpenAPI document', () => {
     await check(o.listFiles, '/api/v1/rollouts/r1/files');
     await check(o.listFiles, '/api/v1/rollouts/nobody/files');
     await check(o.downloadFile, '/api/v1/rollouts/r1/files/a');
+    await check(o.rolloutSamples, '/api/v1/rollouts/r1/samples');
+    await check(o.rolloutSamples, '/api/v1/rollouts/nobody/samples');
+    await check(o.rolloutSamples, '/api/v1/rollouts/r1/samples?format=xml');
     await check(o.events, '/api/v1/events?after=99');
     await check(o.admission, '/api/v1/admission');
     await check(o.deadCallbacks, '/api/v1/callbacks/dead');
@@ -130,6 +133,14 @@ describe('the OpenAPI document', () => {
     await check(o.doctor, '/api/v1/doctor');
     await check(o.doctorOfRollout, '/api/v1/doctor/x');
     await check(o.openApi, '/api/v1/openapi.json');
+    await check(o.runTrial, '/run', { base_url: 'http://h/v1', model: 'm', row: 1 });
+    await check(o.runTrial, '/run', {});
+    await check(o.flushTrials, '/flush', { session_server_instance_id: 'i' });
+    await check(o.flushTrials, '/flush', {});
+    await check(o.flushTrials, '/flush', { session_server_id: 1 });
+    await check(o.flushAllTrials, '/flush_all', { prune: true });
+    await check(o.flushAllTrials, '/flush_all', { prune: 'perhaps' });
+    await check(o.clients, '/clients');
     // What is left needs a file, a stream, a wrong key or a defect, which have tests of their own.
     const untried = all.flatMap((operation) =>
       Object.keys(commonAnswers(operation))
@@ -137,10 +148,12 @@ describe('the OpenAPI document', () => {
         .filter((name) => !seen.has(name) && !/ (401|403|413|500|503)$/.test(name)),
     );
     assert.deepEqual(untried, [
+      'runTrial 429',
       'downloadFile 200',
       'downloadFile 206',
       'downloadFile 304',
       'downloadFile 416',
+      'rolloutSamples 200',
       'events 422',
       'events 429',
       'deadCallbacks 422',

@@ -1,5 +1,7 @@
 /** A control server over a service that the test holds. */
 import type { FastifyInstance, InjectOptions } from 'fastify';
+import { AgentServer, type AgentServerOptions } from '../../src/agent-server/agent-server.ts';
+import { RunEnds } from '../../src/agent-server/run-ends.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Logger } from '../../src/core/logger.ts';
 import { buildControlServer } from '../../src/server/control-server.ts';
@@ -65,6 +67,7 @@ export class Serving<S extends RolloutService = FakeRolloutService> implements A
       metrics: { contentType: 'text/plain; version=0.0.4', text: async () => 'up 1\n' },
       doctor: { diagnose: async () => null, diagnoseServer: async () => [] },
       addresses: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),
+      ...{ agentServer: agentServerOver(this.service, logger), adminSecret: null },
       ...{ clock: systemClock, logger, instanceId: null, version: '1.2.3' },
       ...rest,
       service: this.service,
@@ -88,6 +91,29 @@ export class Serving<S extends RolloutService = FakeRolloutService> implements A
   async [Symbol.asyncDispose](): Promise<void> {
     await this.app.close();
   }
+}
+
+/** Nobody asks for heartbeats, nothing is pruned, every name is this machine. */
+export function agentServerOver(
+  service: RolloutService,
+  logger: Logger,
+  options: Partial<AgentServerOptions> & { readonly ends?: RunEnds } = {},
+): AgentServer {
+  const { ends = new RunEnds(), ...given } = options;
+  return new AgentServer(
+    {
+      ...{ tasksDir: null, taskKey: 'harbor_task', agent: 'oracle', agentTimeoutSec: null },
+      ...{ ceilingMs: 60_000, heartbeat: { intervalMs: 1_000, threshold: 3 } },
+      ...{ pruneIntervalMs: 1_000, maxWaiting: 8 },
+      ...given,
+    },
+    {
+      ...{ service, ends, logger, clock: systemClock },
+      resolve: async () => ['127.0.0.1'],
+      probe: async () => null,
+      reclaim: async () => ['old-sandbox'],
+    },
+  );
 }
 
 export const bearer = (key: string): Readonly<Record<string, string>> => ({

@@ -12,15 +12,18 @@ export interface CleanDeadRunsOptions {
   readonly logger: Logger;
 }
 
-/** Never rejects: what it cannot remove is logged, and `slipway cleanup` tries again. */
-export async function cleanDeadRuns(options: CleanDeadRunsOptions, ports: AppPorts): Promise<void> {
+/** Answers with the sandboxes that are gone. Never rejects: what it cannot remove is logged, and `slipway cleanup` tries again. */
+export async function cleanDeadRuns(
+  options: CleanDeadRunsOptions,
+  ports: AppPorts,
+): Promise<readonly string[]> {
   const { signal, logger } = options;
   try {
     const journals = await FileSandboxJournalStore.open(ports.machine.stateDir, ports.locks);
     if (!options.looksForLabels) {
       const dead = await journals.deadRuns();
       for (const run of dead) run.release();
-      if (dead.length === 0) return;
+      if (dead.length === 0) return [];
     }
     const { removed, failed } = await reapAtStart([], journals, { signal, ports });
     if (removed.length > 0)
@@ -30,8 +33,10 @@ export async function cleanDeadRuns(options: CleanDeadRunsOptions, ports: AppPor
         sandbox: name,
         cause: error.describe(),
       });
+    return removed;
   } catch (error) {
     if (!signal.aborted)
       logger.log('warn', 'dead runs were not cleaned up', { cause: messageOf(error) });
+    return [];
   }
 }

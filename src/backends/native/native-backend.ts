@@ -15,6 +15,7 @@ import { NativeExecution } from './native-execution.ts';
 import { compileNativeOptions, type NativeOptions } from './native-options.ts';
 import type { NativePorts, NativeTrials } from './native-ports.ts';
 import { trialName } from './native-trial-config.ts';
+import { noHostEndpoint, optionsOfRows, type OptionsOfRow } from './row-agents.ts';
 import { prewarm, removeEarlierPrewarms } from './prewarm.ts';
 
 export interface NativeBackendParts {
@@ -34,6 +35,7 @@ export class NativeBackend implements ExecutionBackend {
   readonly kind = 'native';
   readonly capturesFinalResult = true;
   readonly #options: NativeOptions;
+  readonly #optionsOf: OptionsOfRow;
   readonly #parts: NativeBackendParts;
   readonly #live = new Map<NativeExecution, Promise<unknown>>();
   readonly #folders: RolloutFolders;
@@ -43,6 +45,7 @@ export class NativeBackend implements ExecutionBackend {
   /** CONFIG_INVALID lists every option that is wrong. */
   constructor(options: Readonly<Record<string, unknown>>, parts: NativeBackendParts) {
     this.#options = compileNativeOptions(options, parts.variables);
+    this.#optionsOf = optionsOfRows(options, this.#options, parts.variables);
     this.#parts = parts;
     this.#folders = new RolloutFolders(path.join(parts.dataDir, 'trials'), trialName);
   }
@@ -96,6 +99,7 @@ export class NativeBackend implements ExecutionBackend {
     const { dataDir, baseDir, clock, logger, ports } = this.#parts;
     const execution = new NativeExecution(request, hooks, {
       options: this.#options,
+      optionsOf: this.#optionsOf,
       trials: this.#trials,
       findTask: (entry, signal) => ports.findTask(entry, signal),
       loadSkills: (sources, signal) => ports.loadSkills(sources, signal),
@@ -131,13 +135,4 @@ export class NativeBackend implements ExecutionBackend {
     await Promise.all(live.map(([, ended]) => ended));
     await this.#trials?.[Symbol.asyncDispose]();
   }
-}
-
-function noHostEndpoint(binding: string, environment: string): RolloutError {
-  const message = `the binding ${binding} calls its model from inside the sandbox, and sandboxes of ${environment} reach no address of the host`;
-  return new RolloutError('CAPABILITY_UNSUPPORTED', message, {
-    phase: 'config',
-    field: 'backend.native.environment',
-    remedy: 'Use another environment, or an agent that calls its model from the host.',
-  });
 }

@@ -28,6 +28,7 @@ import type { UsedFolder } from '../shared/rollout-folders.ts';
 import { TrialPhases } from '../shared/trial-diagnostics.ts';
 import { readHarborTask } from './harbor-task.ts';
 import type { NativeOptions } from './native-options.ts';
+import { noHostEndpoint, type OptionsOfRow } from './row-agents.ts';
 import type { NativePorts, NativeTask, NativeTrials } from './native-ports.ts';
 import {
   agentStopped,
@@ -46,6 +47,8 @@ const abortLimitMs = 1_800;
 
 export interface NativeExecutionParts {
   readonly options: NativeOptions;
+  /** Those of the agent that a row names. */
+  readonly optionsOf: OptionsOfRow;
   readonly trials: NativeTrials;
   readonly findTask: NativePorts['findTask'];
   readonly loadSkills: NativePorts['loadSkills'];
@@ -182,11 +185,18 @@ export class NativeExecution implements Execution {
     // Of a sandbox that is kept a process may still write.
     const mayBeTaken = this.#stays === 'unless archived' && result.slipway?.destroyed != null;
     const given = files.map((file) => ({ ...file, mayBeTaken }));
-    return { ...this.#cleaned(final), trajectory, files: given };
+    const agentMetadata = result.agent_result?.metadata ?? null;
+    return {
+      ...{ ...this.#cleaned(final), trajectory, files: given },
+      ...(agentMetadata !== null && { agentMetadata }),
+    };
   }
 
   async #makeTrial(signal: AbortSignal): Promise<Trial> {
-    const { options, trials, trialsDir, baseDir, findTask, clock } = this.#parts;
+    const { optionsOf, trials, trialsDir, baseDir, findTask, clock } = this.#parts;
+    const options = optionsOf(this.#request.metadata);
+    if (options.binding.callsFromSandbox && !trials.hasHostEndpoint)
+      throw noHostEndpoint(options.binding.name, options.environment.type ?? '');
     const since = clock.now();
     this.#hooks.progress({
       stage: 'finding task',

@@ -14,6 +14,9 @@ import type { ServeSettings, TenantSettings } from './settings.ts';
 
 export const defaultConfigFile = 'slipway.toml';
 
+/** So long before the trainer gives a trial up it has its answer. */
+export const answerMarginMs = 60_000;
+
 /** As the command line gives them, by flag with its dashes. */
 export type ServeFlags = Readonly<Record<string, string | readonly string[] | boolean | undefined>>;
 
@@ -94,10 +97,23 @@ export function compileServeConfig(
   if (tree.engine.kvLow > tree.engine.kvHigh)
     problems.add('engine.kv_low', 'is above engine.kv_high', 'Set it to at most engine.kv_high.');
   checkWorkerPorts(tree, problems);
+  checkTrainerTimeout(tree, problems);
   problems.throwIfAny();
   const dataDir = tree.dataDir ?? resolve(machine.stateDir, 'server');
   const shown = origins.map((row) => (row.key === 'data_dir' ? { ...row, value: dataDir } : row));
   return deepFreeze({ ...tree, dataDir, tenants, file, baseDir, origins: shown });
+}
+
+/** The server ends a trial before its client gives it up, and the agent before that. */
+function checkTrainerTimeout({ agentServer }: ServeSettings, problems: Problems): void {
+  const { agentTimeoutSec, trainerTimeoutMs } = agentServer;
+  if (agentTimeoutSec === null || agentTimeoutSec * 1000 < trainerTimeoutMs - answerMarginMs)
+    return;
+  problems.add(
+    'agent_server.agent_timeout_sec',
+    `is not below agent_server.trainer_timeout_sec less ${answerMarginMs / 1000} s`,
+    'Lower it, or raise the timeout of the trainer (AGENT_TRIAL_TIMEOUT) and trainer_timeout_sec with it.',
+  );
 }
 
 /** Each process of the gateway has the port after the one before. */

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { cancelRequestSchema } from '../rollout/cancel.ts';
 import { rolloutRequestSchema } from '../rollout/rollout-request.ts';
 import { rolloutStates } from '../rollout/rollout-state.ts';
+import { agentServerOperations } from './agent-server.ts';
 import { admissionDocument, capacityDocument } from './admission.ts';
 import { callbackDocument, callbacksDocument } from './callback.ts';
 import { errorDocument, validationDocument } from './common.ts';
@@ -33,6 +34,8 @@ export interface Operation {
   readonly summary: string;
   /** True: no key is asked for. */
   readonly isOpen?: boolean;
+  /** True: where an admin secret is set the caller shows that instead of a key. */
+  readonly isAdmin?: boolean;
   readonly query?: z.ZodObject;
   readonly requestHeaders?: Readonly<Record<string, string>>;
   readonly body?: z.ZodType;
@@ -288,7 +291,7 @@ const api = {
   },
 } as const satisfies Record<string, Operation>;
 
-export const operations = { ...protocol, ...api };
+export const operations = { ...protocol, ...agentServerOperations, ...api };
 
 /** What any route may answer, beside its own. */
 export function commonAnswers(operation: Operation): Readonly<Record<number, Answer>> {

@@ -143,7 +143,8 @@ function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   );
 }
 
-const secretFields = new Set<string | number>(secretRequestFields);
+/** Of rollouts, and of trials for trainers. */
+const secretFields = new Set<string | number>([...secretRequestFields, 'api_key']);
 
 function shown(input: unknown, path: readonly (string | number)[]): unknown {
   if (path.some((part) => secretFields.has(part))) return '[REDACTED]';
