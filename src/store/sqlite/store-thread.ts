@@ -28,8 +28,8 @@ const lazyMs = 100;
 const mostHeld = 256;
 
 /**
- * This side of the thread that owns the file: calls go over in order, answers come back by number. Every message wakes the thread: a call that may wait goes
- * over with the next one that may not.
+ * This side of the thread that owns the file: calls go over in order, answers come back by number. Every message wakes the thread, and so do its answers this
+ * one: what is called in one turn of the loop goes over together, and a call that may wait goes over with the next write that may not.
  */
 export class StoreThread {
   readonly #worker: Worker;
@@ -37,8 +37,12 @@ export class StoreThread {
   readonly #onCommit: (commit: CommitFigures) => void;
   readonly #waiting = new Map<number, Waiting>();
   #lastNumber = 0;
+  /** May wait for another call. */
   #held: CallMessage[] = [];
   #timer: NodeJS.Timeout | null = null;
+  /** Goes over at the end of this turn of the loop. */
+  #called: CallMessage[] = [];
+  #turnEnd: NodeJS.Immediate | null = null;
   #closing: Promise<void> | null = null;
   /** Why no call can be answered any more; null = it runs. */
   #ended: RolloutError | null = null;
@@ -103,25 +107,23 @@ export class StoreThread {
     this.#waiting.set(message.number, { resolve, reject });
     if (isLazy && this.#held.length < mostHeld) {
       this.#held.push(message);
-      this.#timer ??= setTimeout(() => this.#send([]), lazyMs);
-    } else if (writes.has(name)) this.#send([message]);
-    // What only reads syncs nothing that others could share.
-    else this.#post([message]);
+      this.#timer ??= setTimeout(() => this.#post(this.#takeAll()), lazyMs);
+    } else {
+      // What only reads syncs nothing that others could share.
+      if (writes.has(name)) this.#called.push(...this.#takeHeld());
+      this.#called.push(message);
+      this.#turnEnd ??= setImmediate(() => this.#post(this.#takeCalled()));
+    }
     return (await promise) as Answer<Name>; // the answer with the number of this call
   }
 
   /** Everything that was called before is written first. Idempotent. */
   close(): Promise<void> {
     if (this.#closing === null && this.#ended === null) {
-      this.#send([{ kind: 'close' }]);
+      this.#post([...this.#takeAll(), { kind: 'close' }]);
     }
     this.#closing ??= this.#exit.promise;
     return this.#closing;
-  }
-
-  /** With what is held, before it. */
-  #send(messages: ToWorker): void {
-    this.#post([...this.#letGo(), ...messages]);
   }
 
   #post(messages: ToWorker): void {
@@ -156,11 +158,24 @@ export class StoreThread {
   /** Nothing more is written to such a file: what its log holds stays there for whoever repairs it. */
   #damaged(error: RolloutError): void {
     this.#ended ??= error;
-    this.#letGo();
+    this.#takeAll();
     void this.#worker.terminate();
   }
 
-  #letGo(): readonly CallMessage[] {
+  /** Calls of this turn first: what is held was called after the last write of them. */
+  #takeAll(): readonly CallMessage[] {
+    return [...this.#takeCalled(), ...this.#takeHeld()];
+  }
+
+  #takeCalled(): readonly CallMessage[] {
+    if (this.#turnEnd !== null) clearImmediate(this.#turnEnd);
+    this.#turnEnd = null;
+    const called = this.#called;
+    this.#called = [];
+    return called;
+  }
+
+  #takeHeld(): readonly CallMessage[] {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     const held = this.#held;
@@ -170,7 +185,7 @@ export class StoreThread {
 
   #end(why: string): RolloutError {
     this.#ended ??= closed(why);
-    this.#letGo();
+    this.#takeAll();
     for (const { reject } of this.#waiting.values()) reject(this.#ended);
     this.#waiting.clear();
     return this.#ended;
