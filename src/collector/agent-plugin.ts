@@ -4,13 +4,15 @@
  */
 import type { Logger } from '../core/logger.ts';
 import type { AbortHookAnswer, AbortHookRequest } from './abort/abort-hook.ts';
-import type { MemberRequest } from './member.ts';
+import type { MemberFault, MemberRequest } from './member.ts';
 
 /** What a module's `run` is called with. */
 export interface AgentRunInput {
   readonly request: MemberRequest;
   /** What `/chat/completions` is appended to; the agent's calls go there. Empty = there is no model. */
   readonly baseUrl: string;
+  /** Of the session behind that address; null = there is none. */
+  readonly session: AgentSessionName | null;
   readonly messages: readonly Readonly<Record<string, unknown>>[];
   /** Sampling parameters in the words of chat completions. */
   readonly sampling: Readonly<Record<string, unknown>>;
@@ -23,9 +25,18 @@ export interface AgentRunInput {
   readonly signal: AbortSignal;
 }
 
+export interface AgentSessionName {
+  /** `host:port`. */
+  readonly serverId: string;
+  /** Of the life of that server; null = it names none. */
+  readonly instanceId: string | null;
+}
+
 /** What `run` gives back; null = the agent could not be run, which is an infrastructure loss. Further keys reach hooks as metadata. */
 export interface AgentRunResult {
   readonly reward?: number | null;
+  /** Says that `reward` is none of the policy's doing; absent = it is. */
+  readonly fault?: MemberFault;
   readonly exit_status?: string;
   readonly agent_metrics?: Readonly<Record<string, unknown>>;
   readonly eval_report?: Readonly<Record<string, unknown>>;

@@ -11,6 +11,8 @@ export type CollectorEvent =
       readonly request: MemberRequest;
       readonly end: MemberEnd;
       readonly durationMs: number;
+      /** An abort had begun. */
+      readonly isLate: boolean;
     }
   /** The attempt was lost; its place gets another one. */
   | { readonly type: 'member:refilled'; readonly request: MemberRequest; readonly end: MemberEnd }

@@ -34,7 +34,7 @@ export interface MemberEnd {
   readonly status: 'completed' | 'truncated' | 'aborted' | 'failed';
   /** null only where nothing went wrong. */
   readonly fault: MemberFault | null;
-  /** Code or word for reports, of a small set: `ENVIRONMENT_LOST`, `Flushed`; null = none. */
+  /** Code or word for reports, of a small set: `ENVIRONMENT_LOST`, `no-calls`; null = none. */
   readonly cause: string | null;
   /** One sentence for people; null = none. Never a secret. */
   readonly message: string | null;

@@ -36,6 +36,8 @@ export class ScriptedRollouts implements RolloutPort {
   readonly #script: (request: MemberRequest) => MemberEnd | null;
   /** Rollouts that do not even hear their signal. */
   isDeaf = false;
+  /** Rollouts whose signal has fired. */
+  readonly stopped: string[] = [];
 
   constructor(script: (request: MemberRequest) => MemberEnd | null = () => null) {
     this.#script = script;
@@ -50,7 +52,11 @@ export class ScriptedRollouts implements RolloutPort {
     }
     const { promise, resolve } = Promise.withResolvers<MemberEnd>();
     this.running.set(request.rolloutId, { request, end: resolve });
-    if (!this.isDeaf) signal.addEventListener('abort', () => resolve(aborted), { once: true });
+    const stop = (): void => {
+      this.stopped.push(request.rolloutId);
+      if (!this.isDeaf) resolve(aborted);
+    };
+    signal.addEventListener('abort', stop, { once: true });
     const end = await promise;
     this.running.delete(request.rolloutId);
     return end;

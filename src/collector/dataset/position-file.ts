@@ -1,6 +1,6 @@
 /** Keeps where a collector is, so that another process goes on there. */
 import { randomUUID } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { boundary, RolloutError } from '../../core/errors.ts';
@@ -36,7 +36,9 @@ export async function writePosition(file: string, position: CollectorPosition): 
   const draft = path.join(path.dirname(file), `.${path.basename(file)}-${randomUUID()}.tmp`);
   try {
     const text = `${JSON.stringify({ slipway_collector: 1, ...position })}\n`;
-    await writeFile(draft, text, { flag: 'wx', flush: true });
+    await using handle = await open(draft, 'wx');
+    await handle.writeFile(text);
+    await handle.sync();
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true });

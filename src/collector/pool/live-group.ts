@@ -161,6 +161,7 @@ export class LiveGroup {
 
   #tellEnd(run: MemberRun, end: MemberEnd): void {
     const { request, durationMs } = run;
-    this.#parts.observe({ type: 'member:ended', request, end, durationMs });
+    const isLate = !this.#parts.gate.isOpen;
+    this.#parts.observe({ type: 'member:ended', request, end, durationMs, isLate });
   }
 }

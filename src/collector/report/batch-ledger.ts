@@ -24,7 +24,7 @@ export class BatchLedger {
         this.#rolloutsStarted += 1;
         break;
       case 'member:ended':
-        this.#lengths.ended(event.end, event.durationMs);
+        this.#lengths.ended(event);
         break;
       case 'member:refilled':
         this.#rolloutsRefilled += 1;

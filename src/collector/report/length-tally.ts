@@ -1,3 +1,4 @@
+import type { CollectorEvent } from '../events.ts';
 import type { CollectedMember, MemberEnd } from '../member.ts';
 import { trainedLength } from '../training-sample.ts';
 import type { LengthBias } from './length-bias.ts';
@@ -29,9 +30,10 @@ export class LengthTally {
   readonly #cutMs = new Mean();
   readonly #allMs = new Mean();
 
-  ended(end: MemberEnd, durationMs: number): void {
-    // Lost attempts say nothing about the length of answers.
-    if (end.status === 'failed') return;
+  ended(event: Extract<CollectorEvent, { type: 'member:ended' }>): void {
+    const { end, durationMs, isLate } = event;
+    // Lost attempts, and those that were stopped for a lost sibling, say nothing about the length of answers.
+    if (end.status === 'failed' || (end.status === 'aborted' && !isLate)) return;
     this.#allMs.add(durationMs);
     if (end.status === 'aborted') {
       this.#cutMs.add(durationMs);
