@@ -17,6 +17,15 @@ export function rolloutsText(rollouts: readonly RolloutDocument[]): string {
   );
 }
 
+function samplesText(
+  samples: NonNullable<NonNullable<RolloutDetailDocument['outcome']>['samples']>,
+) {
+  const { count, trained_tokens: trained, labels, not_trainable: none } = samples;
+  if (none !== null) return `none: ${none.reason}: ${none.message}`;
+  const each = Object.entries(labels).map(([label, times]) => `${label} ${times}`);
+  return `${count} with ${trained} trained tokens: ${each.join(', ')}`;
+}
+
 /** One rollout with what became of it and what is kept. */
 export function rolloutText(
   rollout: RolloutDetailDocument,
@@ -44,6 +53,7 @@ export function rolloutText(
     );
     if (message !== null) lines.push(['message', `${message} (${category ?? 'no category'})`]);
     if (verdict !== null) lines.push(['verdict', JSON.stringify(verdict.rewards)]);
+    if (outcome.samples !== null) lines.push(['samples', samplesText(outcome.samples)]);
   }
   const width = Math.max(...lines.map(([name]) => name.length));
   const parts = lines.map(([name, value]) => `${name.padEnd(width)}  ${plainText(value)}`);

@@ -15,6 +15,7 @@ import type { ErrorCode } from '../../src/core/errors.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import type { Logger } from '../../src/core/logger.ts';
 import type { GatewayControl, RouteRequest } from '../../src/gateway/gateway-control.ts';
+import type { SampleMaker } from '../../src/gateway/samples/sample-maker.ts';
 import type { RouteActivity } from '../../src/wire/rollout/route-activity.ts';
 import { RolloutScheduler } from '../../src/scheduler/rollout-scheduler.ts';
 import type { SubmitAnswer } from '../../src/scheduler/rollout-service.ts';
@@ -171,11 +172,15 @@ class HandGateway implements GatewayControl {
   /** The budget that every rollout has run into. */
   spent: RouteActivity['spent'] = null;
 
+  /** What is captured of every rollout. */
+  capture: RouteActivity['capture'] = null;
+
   activity(rolloutId: string): Promise<RouteActivity | null> {
-    if (!this.routes.has(rolloutId) || this.spent === null) return Promise.resolve(null);
+    const { spent, capture } = this;
+    if (!this.routes.has(rolloutId) || (spent ?? capture) === null) return Promise.resolve(null);
     return Promise.resolve({
       ...{ callsRunning: 0, callsDone: 0, waiting: null, lastCallEndedAt: null },
-      ...{ refusal: null, spent: this.spent, capture: null },
+      ...{ refusal: null, spent, capture },
     });
   }
 }
@@ -243,9 +248,11 @@ class HandArchive implements RolloutArchive {
   readonly saved: ArchivedRollout[] = [];
   /** Names that it cannot keep. */
   readonly unkept: { readonly name: string; readonly problem: string }[] = [];
+  onSave: (rollout: ArchivedRollout) => void = () => undefined;
 
   save(rollout: ArchivedRollout): ReturnType<RolloutArchive['save']> {
     this.saved.push(rollout);
+    this.onSave(rollout);
     return Promise.resolve(this.unkept);
   }
 
@@ -280,6 +287,7 @@ export interface BenchOptions {
   readonly store?: RolloutStore;
   readonly engineLoad?: SchedulerParts['engineLoad'];
   readonly clock?: ManualClock;
+  readonly sampleMaker?: SampleMaker;
 }
 
 export class SchedulerBench {
@@ -327,6 +335,7 @@ export class SchedulerBench {
           },
         ],
         engineLoad: options.engineLoad ?? null,
+        ...(options.sampleMaker !== undefined && { sampleMaker: options.sampleMaker }),
       },
     );
   }

@@ -26,6 +26,7 @@ import type { RouteMode } from '../../../src/gateway/gateway-control.ts';
 import type { ChatCodec } from '../../../src/sessions/codec.ts';
 import { startRelay, type RunningRelay } from '../relay-fixture.ts';
 import { qwenDir, tokensMode } from '../tokens/tokens-fixture.ts';
+import { callsInSamples, type CallInSamples } from '../samples/calls-in-samples.ts';
 import { talk } from './talking-clients.ts';
 
 export interface GatewayCorpusOptions {
@@ -38,6 +39,8 @@ export interface GatewayCorpusOptions {
   readonly mode?: RouteMode;
   /** In the mode tokens, in place of the checkpoint's; for controls. */
   readonly codec?: (codec: ChatCodec) => ChatCodec;
+  /** What a call was is read from the samples of its rollout, which are made of the capture, and audited. */
+  readonly readsSamples?: boolean;
   /** Takes the place of the capture; for controls. */
   readonly spoil?: (capture: CallCapture) => CallCapture;
   readonly onRollout?: (ended: number) => void;
@@ -156,6 +159,11 @@ async function runRollout(item: number, run: Run): Promise<void> {
     return;
   }
   if (!(await isWholeCapture(file))) say('the capture does not say that it is whole');
+  const inSamples =
+    run.readsSamples === true
+      ? await callsInSamples(file, { rolloutId: id, flip: item * 31 + run.seed })
+      : null;
+  inSamples?.problems.forEach(say);
   let count = 0;
   let before: readonly number[] = [];
   for await (const call of readCalls(file)) {
@@ -165,20 +173,35 @@ async function runRollout(item: number, run: Run): Promise<void> {
     if (place === null || call.end !== 'complete' || call.repeats !== null)
       say(`call ${call.call}: ${call.end ?? 'no end'}, ${text}`);
     else if (kept.has(place)) say(`call ${call.call} is kept twice`);
-    else kept.set(place, keptCall(call, before));
+    else kept.set(place, keptCall(call, before, inSamples?.calls));
     before = idsOf(call);
   }
   if (count !== turns) say(`${count} calls were captured of ${turns}`);
   await gateway.relay.forget(id);
 }
 
-function keptCall({ dialect, isStreaming, answer }: ReadCall, before: readonly number[]): Kept {
-  const { prompt_token_ids, completion_token_ids, logprobs } = answer?.metrics ?? {};
+function keptCall(
+  call: ReadCall,
+  before: readonly number[],
+  inSamples?: ReadonlyMap<number, CallInSamples>,
+): Kept {
+  const { dialect, isStreaming } = call;
+  const { prompt, sampled, logprobs } =
+    inSamples === undefined ? numbersOf(call) : (inSamples.get(call.call) ?? {});
   return {
-    ...{ dialect, isStreaming, prompt: digest(prompt_token_ids) },
-    ...{ sampled: digest(completion_token_ids), logprobs: digest(logprobs) },
-    isAppended: before.length > 0 && before.every((id, at) => id === prompt_token_ids?.[at]),
+    ...{ dialect, isStreaming, prompt: digest(prompt) },
+    ...{ sampled: digest(sampled), logprobs: digest(logprobs) },
+    isAppended: before.length > 0 && before.every((id, at) => id === prompt?.[at]),
   };
+}
+
+function numbersOf({ answer }: ReadCall): {
+  readonly prompt: readonly number[] | null | undefined;
+  readonly sampled: readonly number[] | null | undefined;
+  readonly logprobs: readonly number[] | null | undefined;
+} {
+  const { prompt_token_ids: prompt, completion_token_ids: sampled, logprobs } = answer?.metrics ?? {};
+  return { prompt, sampled, logprobs };
 }
 
 function idsOf({ answer }: ReadCall): readonly number[] {

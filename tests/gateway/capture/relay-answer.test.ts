@@ -75,6 +75,30 @@ describe('an answer on its way down', () => {
     }
   });
 
+  it('shows no payload that nobody asked for, wherever it stands, and all else of its place', () => {
+    const hidden: HiddenFields = {
+      ...{ logprobs: false, tokenIds: false, metaInfo: false, sglext: false, usage: false },
+      replay: ['routed_experts'],
+    };
+    const answer = (payload: object): string =>
+      JSON.stringify({
+        choices: [
+          {
+            ...{ index: 0, message: { content: 'a' }, finish_reason: 'stop', ...payload },
+            meta_info: { id: 'x', ...payload },
+          },
+        ],
+        sglext: { input_ids: [1], ...payload },
+      });
+    const { passed, result } = read(
+      [Buffer.from(answer({ routed_experts: 'AAAA' }))],
+      hidden,
+      false,
+    );
+    assert.equal(passed, answer({}));
+    assert.equal(result?.extra['routed_experts'], 'AAAA');
+  });
+
   it('goes on as it is when it cannot be read, and keeps what was read before', () => {
     const broken = `data: ${choice({ content: 'a' })}\n\ndata: {"no json\n\ndata: ${choice({ content: 'b' })}\n\n`;
     const open = read([Buffer.from(broken)], null);

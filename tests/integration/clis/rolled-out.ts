@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { auditSamples } from '../../../src/app/audit-samples.ts';
 import { serveEngine } from '../../../src/app/serve-engine.ts';
 import { RolloutController } from '../../../src/callbacks/rollout-controller.ts';
+import { never } from '../../../src/core/linked-abort.ts';
 import { capturedCallsName } from '../../../src/gateway/capture/file-capture.ts';
 import { readCalls } from '../../../src/gateway/capture/read-calls.ts';
 import { validateTrajectory } from '../../../src/trajectory/validate.ts';
@@ -47,7 +49,7 @@ export async function rollOutOnce(agent: string): Promise<void> {
     initial_messages: [],
     chat_completions_url: `${engine.url}/v1`,
     llm_api_key: upstreamKey,
-    metadata: { harbor_task: task.dir },
+    metadata: { harbor_task: task.dir, slipway_train: true },
   });
   const said = JSON.stringify([result.completion, result.grader]);
   assert.equal(result.status, 'success', said);
@@ -66,6 +68,10 @@ export async function rollOutOnce(agent: string): Promise<void> {
   const own = trajectory.steps.filter(({ source }) => source === 'agent');
   assert.ok(own.some(isWork), 'the call of its own shell, or its edit');
   await checkCaptured(root, [...files.keys()], trajectory.steps);
+  const samples = [...files.keys()].find((name) => /archive\/.*samples\.ndjson$/.test(name));
+  const audited = await auditSamples(path.join(root, samples ?? ''), never);
+  const sampled = own.flatMap(({ metrics }) => metrics?.completion_token_ids ?? []);
+  assert.deepEqual([audited.trainedTokens, audited.callsWithoutIds], [sampled.length, 0]);
 }
 
 /** Every step of the agent is a call that the gateway has kept, with the ids that were sampled. */
