@@ -60,7 +60,7 @@ export const collectorOptionsSchema = z
   })
   .prefault({});
 
-export type CollectorOptions = z.input<typeof collectorOptionsSchema>;
+export type CollectorOptions = NonNullable<z.input<typeof collectorOptionsSchema>>;
 export type CompiledCollectorOptions = Readonly<
   Omit<z.output<typeof collectorOptionsSchema>, 'startGroups'> & { readonly startGroups: number }
 >;
