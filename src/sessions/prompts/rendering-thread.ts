@@ -26,7 +26,7 @@ export type FromRendering =
 /** The same file where sources are compiled and where they are not. */
 const entry = new URL(`./rendering-worker${path.extname(import.meta.filename)}`, import.meta.url);
 
-/** This side of the thread that renders long prompts. It is started by the first one, and again where it has died. */
+/** This side of the thread that renders long prompts. It is started again where it has died. */
 export class RenderingThread implements PromptRenderer, AsyncDisposable {
   readonly #options: RenderingOptions;
   readonly #waiting = new Map<number, PromiseWithResolvers<PromptSuffix>>();
@@ -36,6 +36,11 @@ export class RenderingThread implements PromptRenderer, AsyncDisposable {
 
   constructor(options: RenderingOptions) {
     this.#options = options;
+  }
+
+  /** Opening its vocabulary takes a second: the first prompt finds it done. */
+  begin(): void {
+    this.#worker ??= this.#start();
   }
 
   async render(conversation: Conversation): Promise<Int32Array> {
@@ -55,12 +60,12 @@ export class RenderingThread implements PromptRenderer, AsyncDisposable {
 
   async #ask(conversation: Conversation, prefix: KnownPrefix | null): Promise<PromptSuffix> {
     if (this.#isClosed) throw gone('it is closed');
-    this.#worker ??= this.#start();
+    const worker = (this.#worker ??= this.#start());
     this.#lastNumber += 1;
     const number = this.#lastNumber;
     const waiting = Promise.withResolvers<PromptSuffix>();
     this.#waiting.set(number, waiting);
-    this.#worker.postMessage({ number, conversation, prefix } satisfies ToRendering);
+    worker.postMessage({ number, conversation, prefix } satisfies ToRendering);
     return await waiting.promise;
   }
 

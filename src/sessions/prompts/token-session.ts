@@ -11,13 +11,13 @@ import type { Message, MessageMatcher } from '../miles/message-matcher.ts';
 import { matchLength } from '../miles/prepare-turn.ts';
 import type { PromptRenderer } from './prompt-renderer.ts';
 
-/** How a prompt came about. From `new-conversation` on it was rendered from its beginning. */
+/** How a prompt came about. Where it goes on from no checkpoint it was rendered from its beginning. */
 export type PromptSource =
   | 'append' // behind a checkpoint that nothing went on from
   | 'fork' // behind one that others went on from
   | 'opening' // the first of the rollout
   | 'new-conversation' // no answer of a model stands in it
-  | 'history-changed' // one stands in it that no checkpoint ends with
+  | 'history-changed' // one stands in it that is no checkpoint's, maybe behind others that are
   | 'other-tools' // its history is known under other tools, or other variables of the template
   | 'role-refused' // a message stands behind the checkpoint where the family has no place for one
   | 'suffix-refused'; // the template cannot render what is behind the checkpoint by itself
@@ -115,10 +115,11 @@ export class TokenSession {
         conversation,
         stranger.role === 'assistant' ? 'history-changed' : 'role-refused',
       );
-    return (
-      (await this.#behind(parent, conversation)) ??
-      (await this.#anew(conversation, 'suffix-refused'))
-    );
+    const prompt = await this.#behind(parent, conversation);
+    if (prompt === null) return await this.#anew(conversation, 'suffix-refused');
+    // The family has a place for turns that nobody sampled: they are new text.
+    const hasOther = appended.some(({ role }) => role === 'assistant');
+    return hasOther ? { ...prompt, source: 'history-changed' } : prompt;
   }
 
   async #anew(conversation: Conversation, source: PromptSource): Promise<SessionPrompt> {

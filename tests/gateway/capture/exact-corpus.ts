@@ -23,9 +23,9 @@ import { markerPattern } from '../../support/policies/corpus-policy.ts';
 import { seededRandom } from '../../support/random.ts';
 import { repositoryDir } from '../../support/slipway-cli.ts';
 import type { RouteMode } from '../../../src/gateway/gateway-control.ts';
-import type { ChatCodec } from '../../../src/sessions/codec.ts';
+import type { MessageMatcher } from '../../../src/sessions/miles/message-matcher.ts';
 import { startRelay, type RunningRelay } from '../relay-fixture.ts';
-import { qwenDir, tokensMode } from '../tokens/tokens-fixture.ts';
+import { tokensMode } from '../tokens/tokens-fixture.ts';
 import { callsInSamples, type CallInSamples } from '../samples/calls-in-samples.ts';
 import { talk } from './talking-clients.ts';
 
@@ -37,8 +37,10 @@ export interface GatewayCorpusOptions {
   readonly concurrency: number;
   /** Who makes the ids of prompts. In the mode tokens every turn goes on from the ids of the one before it. */
   readonly mode?: RouteMode;
-  /** In the mode tokens, in place of the checkpoint's; for controls. */
-  readonly codec?: (codec: ChatCodec) => ChatCodec;
+  /** Folder of the vocabulary, in the mode tokens; absent = Slipway's own. */
+  readonly tokenizer?: string;
+  /** In the mode tokens, what makes messages equal; for controls. */
+  readonly matches?: MessageMatcher;
   /** What a call was is read from the samples of its rollout, which are made of the capture, and audited. */
   readonly readsSamples?: boolean;
   /** Takes the place of the capture; for controls. */
@@ -92,7 +94,7 @@ export async function runGatewayCorpus(
       await using engine = await startEngineProcess([
         ...['--policy', path.join(repositoryDir, 'tests/support/policies/gateway-policy.ts')],
         ...['--seed', String(options.seed), '--non-canonical', '0.3', '--log', log],
-        ...(options.mode === 'tokens' ? ['--tokenizer', qwenDir] : []),
+        ...(options.tokenizer === undefined ? [] : ['--tokenizer', options.tokenizer]),
       ]);
       const gateways = await Promise.all(
         kinds.map(async (engineKind) => {
@@ -200,7 +202,11 @@ function numbersOf({ answer }: ReadCall): {
   readonly sampled: readonly number[] | null | undefined;
   readonly logprobs: readonly number[] | null | undefined;
 } {
-  const { prompt_token_ids: prompt, completion_token_ids: sampled, logprobs } = answer?.metrics ?? {};
+  const {
+    prompt_token_ids: prompt,
+    completion_token_ids: sampled,
+    logprobs,
+  } = answer?.metrics ?? {};
   return { prompt, sampled, logprobs };
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { loadVocabulary } from '../../../src/engines/server/vocabulary/load-vocabulary.ts';
 import { runGatewayCorpus } from './exact-corpus.ts';
 import { reEncodingCapture } from './re-encoding-capture.ts';
@@ -31,14 +31,23 @@ test('a capture that decodes and encodes again is found out', options, async () 
   assert.equal(report.differing, report.nonCanonical);
 });
 
-test(
-  'the ids that the gateway makes of prompts are those that the engine is asked with, and every turn goes on from those of the one before',
-  options,
-  async () => {
-    const report = await runGatewayCorpus({ ...size, mode: 'tokens' });
-    assert.deepEqual(report.problems, []);
+describe('where the gateway makes the ids of prompts', () => {
+  test(
+    'the engine is asked with them, and every turn goes on from those of the one before',
+    options,
+    async () => {
+      const report = await runGatewayCorpus({ ...size, mode: 'tokens' });
+      assert.deepEqual(report.problems, []);
+      const all = Object.values(report.calls).reduce((sum, count) => sum + count, 0);
+      assert.ok(report.nonCanonical * 10 >= all, `${report.nonCanonical} of ${all} not canonical`);
+      assert.equal(report.appended, all - size.rollouts);
+    },
+  );
+
+  test('a session that encodes its history again in every turn is found out', options, async () => {
+    const some = { ...size, rollouts: 3 };
+    const report = await runGatewayCorpus({ ...some, mode: 'tokens', matches: () => false });
     const all = Object.values(report.calls).reduce((sum, count) => sum + count, 0);
-    assert.ok(report.nonCanonical * 10 >= all, `${report.nonCanonical} of ${all} not canonical`);
-    assert.equal(report.appended, all - size.rollouts);
-  },
-);
+    assert.ok(report.appended < all - some.rollouts, `${report.appended} of ${all} go on`);
+  });
+});

@@ -65,8 +65,10 @@ export class OpenedTokens implements AsyncDisposable {
     const { tokenizer, family, template: templateFile } = this.#config.sessions;
     const { matcher } = this.#config.gateway;
     const matches = await underField('gateway.matcher', () => openMatcher(matcher));
-    this.#thread = new RenderingThread({ family, tokenizer: tokenizer ?? '', templateFile });
-    return { codec, matches, renderer: splitRenderer(codecRenderer(codec), this.#thread) };
+    const thread = new RenderingThread({ family, tokenizer: tokenizer ?? '', templateFile });
+    thread.begin();
+    this.#thread = thread;
+    return { codec, matches, renderer: splitRenderer(codecRenderer(codec), thread) };
   }
 
   async #openCodec(): Promise<ChatCodec> {
