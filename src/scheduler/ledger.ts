@@ -75,6 +75,8 @@ export class Ledger {
         }),
         ...(withdraw !== undefined && { withdraw }),
         ...(receipt !== undefined && { receipt }),
+        // What is lost of it waits again; nothing of an agent has happened before `agentBegins`.
+        ...(to === 'running' && { isRepeatable: true }),
         events:
           event === null
             ? []

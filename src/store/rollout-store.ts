@@ -92,6 +92,8 @@ export interface RolloutChange {
   readonly withdraw?: boolean;
   readonly events?: readonly NewEvent[];
   readonly receipt?: CancelReceipt;
+  /** A restart does it again where it is lost: it survives `kill -9` when it resolves, and a power cut with the next durable write. */
+  readonly isRepeatable?: true;
 }
 
 export interface NewEvent {
@@ -144,7 +146,7 @@ export interface LeftRollouts {
 export interface RolloutStore {
   /** Durable when it resolves; the event `rollout:queued` is written with it. */
   accept(rollout: NewRollout): Promise<AcceptAnswer>;
-  /** Durable when it resolves. False = refused, see {@link RolloutChange.from}. */
+  /** Durable when it resolves, but for {@link RolloutChange.isRepeatable}. False = refused, see {@link RolloutChange.from}. */
   change(change: RolloutChange): Promise<boolean>;
   /** Ids that were cancelled before they came: a later `accept` answers `tombstone`. An id that exists is left alone. Durable. */
   bury(
@@ -180,7 +182,10 @@ export interface RolloutStore {
   onEvents(listener: () => void): () => void;
 
   deliveries(rolloutId: string): Promise<readonly Delivery[]>;
-  /** Durable. `controllerReport` (JSON text) replaces the rollout's. */
+  /**
+   * `controllerReport` (JSON text) replaces the rollout's; with one it is durable. Without, it survives `kill -9`; a power cut may bring the delivery back as
+   * pending, and it goes out again with the same key.
+   */
   delivered(
     key: string,
     options: { readonly attempts: number; readonly controllerReport: string | null },

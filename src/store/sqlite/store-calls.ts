@@ -161,3 +161,16 @@ export const writes: ReadonlySet<CallName> = new Set<CallName>([
   'pruneSome',
   'shrink',
 ]);
+
+/**
+ * Whether a group with this call is synced before it is answered. What a power cut may undo is what a restart finds out or does again; and what was read of the
+ * event log never changes afterwards.
+ */
+export function needsSync(name: CallName, argument: unknown): boolean {
+  if (name === 'events') return true;
+  if (name === 'note') return false;
+  if (name === 'change') return (argument as Argument<'change'>).change.isRepeatable !== true;
+  if (name !== 'ended') return writes.has(name);
+  const { state, controllerReport } = argument as Argument<'ended'>;
+  return state === 'dead' || controllerReport !== null;
+}

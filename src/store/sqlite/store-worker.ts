@@ -2,6 +2,7 @@
  * The thread that owns the file of the store. Whatever arrives while a group is being written forms the next one, so the number of syncs follows the speed of
  * the disk and not the number of callers; the server's event loop never waits for either.
  */
+import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { GroupCommit } from './group-commit.ts';
 import { upgrade } from './migrate.ts';
@@ -33,7 +34,7 @@ function serve({ file, steps, maxSizeBytes }: WorkerTask): void {
     throw error;
   }
   const calls = new StoreCalls(database);
-  const groups = new GroupCommit(database, calls);
+  const groups = new GroupCommit(database, calls, () => syncLog(file));
   let newest = calls.newestEvent();
 
   const run = (group: readonly CallMessage[]): void => {
@@ -68,4 +69,14 @@ function serve({ file, steps, maxSizeBytes }: WorkerTask): void {
     port.close();
   });
   send({ kind: 'open', copy });
+}
+
+/** The file that SQLite appends its commits to. */
+function syncLog(file: string): void {
+  const log = openSync(`${file}-wal`, 'r');
+  try {
+    fdatasyncSync(log);
+  } finally {
+    closeSync(log);
+  }
 }
