@@ -148,6 +148,7 @@ export const errorRegistry = {
   SESSION_HISTORY_BROKEN: row(400, 'input', false, 'BadRequestError', 'The messages of a request do not go on from what the session holds.'),
   SESSION_TURN_TRUNCATED: row(409, 'input', false, 'BadRequestError', 'A request goes on from a turn that was cut off at its limit of tokens.'),
   SESSION_FULL: row(409, 'input', false, 'BadRequestError', 'The session holds as many turns as one may.'),
+  SESSION_MEMORY_FULL: row(503, 'infrastructure', true, 'RuntimeError', 'The sessions of an instance take as much memory as they may.'),
   SESSION_TOKENS_BROKEN: row(500, 'internal', false, 'RuntimeError', 'The ids of a turn do not go on from those of the turn before it.'),
   SESSION_MATCHER_FAILED: row(500, 'internal', false, 'RuntimeError', 'The matcher of messages raised an error, or gave back something other than a boolean.'),
   SESSION_SAMPLES_FAILED: row(422, 'input', false, 'ValueError', 'The turns of a session cannot be put together as samples.'),

@@ -1,12 +1,16 @@
 /** The section `sessions` of the configuration: from `slipway serve` to an engine and back, with a real checkpoint's words. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { isRolloutError } from '../../src/core/errors.ts';
 import { EndpointForwarder } from '../../src/environments/shared/endpoint-forwarder.ts';
 import { readContainer } from '../sessions/miles/read-container.ts';
+import { turnAnswer } from '../sessions/miles/session-fixture.ts';
 import { readEngineLog, startEngineProcess } from '../support/engine-process.ts';
 import { repositoryDir } from '../support/slipway-cli.ts';
 import { ServeFixture } from './serve-fixture.ts';
@@ -89,6 +93,10 @@ describe('a server that serves sessions', () => {
     ['sessions.family', { ...words, '--sessions-family': 'qwen9' }],
     ['sessions.url', { ...words, '--sessions-url': 'localhost' }],
     ['sessions.matcher', { ...words, '--sessions-matcher': 'Strict' }],
+    [
+      'sessions.template_variables',
+      { ...words, '--sessions-template-variables': '{"clear_thinking": true}' },
+    ],
   ] as const)
     it(`does not start with a wrong ${field}, and names it`, async () => {
       await using fixture = await ServeFixture.create();
@@ -97,6 +105,50 @@ describe('a server that serves sessions', () => {
         (error) => isRolloutError(error, 'CONFIG_INVALID') && error.field === field,
       );
     });
+
+  it('has an instance with sessions of its own on every port of its gateway', async () => {
+    await using cleaning = new AsyncDisposableStack();
+    const engine = createServer((request, response) => {
+      request.resume().once('end', () => response.end(turnAnswer({ ids: [7, 8, 9] }).body));
+    });
+    cleaning.defer(() => {
+      engine.close();
+      engine.closeAllConnections();
+    });
+    engine.listen(0, '127.0.0.1');
+    await once(engine, 'listening');
+    const dir = await mkdtemp(path.join(os.tmpdir(), 'slipway-sessions-'));
+    cleaning.defer(() => rm(dir, { recursive: true, force: true }));
+    const template = path.join(dir, 'chat.jinja');
+    await writeFile(template, '{% for message in messages %}{{ message.content }}{% endfor %}');
+    const fixture = cleaning.use(await ServeFixture.create());
+    const { dataUrls } = await fixture.start({
+      '--gateway-workers': '2',
+      '--data-port': '0',
+      '--sessions-url': `http://127.0.0.1:${(engine.address() as AddressInfo).port}`,
+      '--sessions-tokenizer': path.join(repositoryDir, 'assets/vocabulary'),
+      '--sessions-template': template,
+    });
+    assert.equal(dataUrls.length, 2);
+    const instances = await Promise.all(
+      dataUrls.map(async (url) => {
+        const health = (await (await fetch(`${url}/health`)).json()) as Fields;
+        return String(health['session_server_instance_id']);
+      }),
+    );
+    assert.equal(new Set(instances).size, 2, String(instances));
+    for (const [at, url] of dataUrls.entries()) {
+      const made = (await (await post(`${url}/sessions`, {})).json()) as Fields;
+      const path = `/sessions/${String(made['session_id'])}`;
+      const body = { messages: [{ role: 'user', content: 'a' }] };
+      assert.equal((await post(`${url}${path}/v1/chat/completions`, body)).status, 200);
+      const { samples } = readContainer(
+        Buffer.from(await (await post(`${url}${path}/samples`, {})).arrayBuffer()),
+      );
+      assert.deepEqual(samples[0]?.tokens.slice(-3), [7, 8, 9]);
+      assert.equal((await fetch(`${dataUrls[1 - at]}${path}`)).status, 404);
+    }
+  });
 
   it('has none of these routes without an engine for them', async () => {
     await using fixture = await ServeFixture.create();

@@ -9,6 +9,7 @@ import type { ChatMessage, ToolDefinition } from '../../src/engines/chat-message
 import type { Conversation } from '../../src/sessions/codec.ts';
 import { readCheckpoint } from '../../src/sessions/families/checkpoint.ts';
 import type { FamilyCodec } from '../../src/sessions/families/family-codec.ts';
+import { checkLaunchVariables } from '../../src/sessions/families/launch-variables.ts';
 import { families, openCodec } from '../../src/sessions/families/registry.ts';
 import { chatTemplate } from '../../src/sessions/templates/chat-template.ts';
 import { parseTemplate } from '../../src/sessions/templates/jinja-parser.ts';
@@ -287,6 +288,26 @@ test('tools are spelled as SGLang spells them, whatever order and fields they co
     const text = renderedWith(`[${given}]`);
     assert.ok(text.includes(`{"type": "function", "function": ${spelled}}`), text);
   }
+});
+
+test('variables of a deployment that every request would be refused for are refused themselves', () => {
+  const codecOf = (wanted: string) => {
+    const {
+      name: family,
+      fixedVariables,
+      engineVariables,
+    } = families.find(({ name }) => name === wanted)!;
+    return { family, fixedVariables, engineVariables };
+  };
+  checkLaunchVariables(codecOf('glm47'), { clear_thinking: false, enable_thinking: false });
+  for (const [family, variables] of [
+    ['glm47', { clear_thinking: true }],
+    ['deepseekv4', { thinking_mode: 'deep' }],
+  ] as const)
+    assert.throws(
+      () => checkLaunchVariables(codecOf(family), variables),
+      (error) => isRolloutError(error, 'CONFIG_INVALID') && error.field === 'template_variables',
+    );
 });
 
 test('a family that is not known, or a checkpoint of another, is refused', async () => {

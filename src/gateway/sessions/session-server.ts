@@ -122,6 +122,7 @@ export class SessionServer {
     store.get(id);
     const body = await readBody(call, bodyBytes);
     const session = store.get(id);
+    store.checkRoom();
     const request = session.read(body);
     const turn = session.turns.prepare(request);
     const { answer, text } = await store.during(session, async () => {
@@ -139,8 +140,7 @@ export class SessionServer {
       return;
     }
     const reply = readChatReply(text);
-    const isKept = store.isLive(session) && session.turns.commit(turn, reply);
-    if (!isKept)
+    if (!store.commit(session, turn, reply))
       logger.log('info', 'a turn was answered and not kept: its session has gone or moved on', {
         session: id,
       });
@@ -190,7 +190,10 @@ export class SessionServer {
         stack: error instanceof Error ? (error.stack ?? null) : null,
       });
     const message = code === 'INTERNAL' ? errorRegistry.INTERNAL.summary : messageOf(error);
-    const named = { 'x-slipway-error': code };
+    const named = {
+      'x-slipway-error': code,
+      ...(code === 'SESSION_MEMORY_FULL' && { 'retry-after': '5' }),
+    };
     const isPlain = status === 422;
     const type = isPlain ? { 'content-type': 'text/plain; charset=utf-8' } : jsonType;
     send(call, status, { ...named, ...type }, isPlain ? message : errorBody(message));

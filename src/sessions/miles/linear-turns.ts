@@ -30,6 +30,10 @@ export class LinearTurns implements SessionTurns {
     return pathTo(this.#tip);
   }
 
+  get bytes(): number {
+    return this.nodes.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   prepare(request: ChatRequest): PreparedTurn {
     const matched = matchLength(this.#messages, request.messages, this.#rules);
     if (matched < this.#messages.length) this.#rollBack(matched, request.messages.length);

@@ -24,6 +24,8 @@ const remedies: Partial<Record<ErrorCode, string>> = {
     'Go on from what the session holds, or take sessions.version = v2, which keeps every branch.',
   SESSION_TURN_TRUNCATED: 'Begin a new conversation in the session, or raise the limit of tokens.',
   SESSION_FULL: 'Make a new session.',
+  SESSION_MEMORY_FULL:
+    'Delete sessions whose samples were taken, lower sessions.max_idle_sec, or raise sessions.max_bytes.',
   SESSION_TOKENS_BROKEN: 'Check the family of the model with slipway sessions verify.',
   SESSION_MATCHER_FAILED: 'Correct the matcher that sessions.matcher names.',
   SESSION_HOOK_FAILED: 'Correct what sessions.picker and sessions.postprocessor name.',

@@ -8,6 +8,8 @@ export interface SessionTurns {
   readonly active: TurnNode | null;
   /** All that are kept, in the order of their commits. */
   readonly nodes: readonly TurnNode[];
+  /** About what they take of memory. */
+  readonly bytes: number;
   /** Finds the place of a request and makes its prompt. Throws what refuses it. */
   prepare(request: ChatRequest): PreparedTurn;
   /** Keeps a turn with its answer. False: others have changed the session meanwhile, and nothing is kept. */

@@ -20,6 +20,7 @@ export class TreeTurns implements SessionTurns {
   readonly #rules: TreeRules;
   readonly #children = new Map<TurnNode | null, TurnNode[]>();
   #active: TurnNode | null = null;
+  #bytes = 0;
 
   constructor(rules: TreeRules) {
     this.#rules = rules;
@@ -27,6 +28,10 @@ export class TreeTurns implements SessionTurns {
 
   get active(): TurnNode | null {
     return this.#active;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   prepare(request: ChatRequest): PreparedTurn {
@@ -51,6 +56,7 @@ export class TreeTurns implements SessionTurns {
     if (siblings === undefined) this.#children.set(turn.parent, [node]);
     else siblings.push(node);
     this.nodes.push(node);
+    this.#bytes += node.bytes;
     this.#active = node;
     return true;
   }

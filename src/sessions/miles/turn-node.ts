@@ -27,6 +27,8 @@ export interface TurnNode {
   readonly end: number;
   readonly request: RecordedRequest;
   readonly reply: Omit<ChatReply, 'shown' | 'outputIds' | 'logprobs' | 'message'>;
+  /** About what it takes of memory that the turns before it do not. */
+  readonly bytes: number;
   /** Seconds since 1970. */
   readonly requestedS: number;
   readonly committedS: number;
@@ -58,23 +60,60 @@ export function turnNode(
   reply: ChatReply,
   at: { readonly seq: number; readonly committedS: number },
 ): TurnNode {
-  const { parent, request, promptIds, kept, known, respelled, requestedS } = turn;
-  const { tools, toolsText, templateVariables, members } = request;
+  const { parent, promptIds, kept, known, requestedS } = turn;
   const { outputIds, logprobs, message } = reply;
+  const messages = [...turn.request.messages.slice(known), message];
+  const suffixIds = promptIds.slice(kept);
+  const request = recorded(turn, parent?.request ?? null);
   const { text, finishReason, responseId, weightVersion, cachedTokens, promptTokens, latencyS } =
     reply;
   return {
     ...{ ...at, parent, kept, requestedS, outputIds, logprobs },
     depth: (parent?.depth ?? 0) + 1,
-    messages: [...request.messages.slice(known), message],
-    messagesEnd: request.messages.length + 1,
-    suffixIds: promptIds.slice(kept),
+    ...{ messages, suffixIds, request },
+    messagesEnd: turn.request.messages.length + 1,
     promptEnd: promptIds.length,
     end: promptIds.length + outputIds.length,
-    request: { tools, toolsText, templateVariables, members, respelled },
+    bytes:
+      suffixIds.byteLength +
+      outputIds.byteLength +
+      logprobs.byteLength +
+      bytesOfText(
+        text.length + JSON.stringify(messages).length + newText(request, parent?.request ?? null),
+      ),
     reply: { text, finishReason, responseId, weightVersion, cachedTokens, promptTokens, latencyS },
   };
 }
+
+/** What most turns say as the turn before did is held once; nothing holds on to the body that it was cut out of. */
+function recorded(
+  { request, respelled }: PreparedTurn,
+  before: RecordedRequest | null,
+): RecordedRequest {
+  const { templateVariables } = request;
+  const known = new Map(before?.members.map((member) => [member, member]));
+  const members = request.members.map((member) => known.get(member) ?? detached(member));
+  const hasTools = before !== null && before.toolsText === request.toolsText;
+  const { tools, toolsText } = hasTools ? before : request;
+  return {
+    ...{ tools, templateVariables, members, respelled },
+    toolsText: toolsText === null || hasTools ? toolsText : detached(toolsText),
+  };
+}
+
+const detached = (text: string): string => Buffer.from(text).toString();
+
+/** Characters that a request holds and the one before it does not. */
+function newText(request: RecordedRequest, before: RecordedRequest | null): number {
+  const known = new Set(before?.members);
+  const own = request.members.filter((member) => !known.has(member));
+  const tools = request.tools === before?.tools ? 0 : (request.toolsText?.length ?? 0);
+  const spelled = JSON.stringify([...request.respelled.values()]).length;
+  return own.reduce((sum, { length }) => sum + length, 2 * tools + spelled);
+}
+
+/** Characters take two bytes at most, and what is parsed takes more than its text. */
+const bytesOfText = (characters: number): number => 2 * characters;
 
 /** From the first turn to this one. */
 export function pathTo(node: TurnNode | null): readonly TurnNode[] {

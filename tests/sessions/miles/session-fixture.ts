@@ -115,6 +115,7 @@ export interface Answer {
 export interface SessionFixtureOptions extends Partial<SessionRules> {
   readonly clock?: Clock;
   readonly maxIdleMs?: number | null;
+  readonly maxBytes?: number;
   readonly access?: SessionServerParts['access'];
   readonly key?: string | null;
   readonly hidesCallers?: boolean;
@@ -156,10 +157,10 @@ export class SessionFixture implements AsyncDisposable {
       });
     });
     const { clock = systemClock, maxIdleMs = null, access = () => null, engineUrl } = options;
-    const { key = null, hidesCallers = false, ...rules } = options;
+    const { key = null, hidesCallers = false, maxBytes = 2 ** 30, ...rules } = options;
     let seconds = 1_700_000_000;
     const store = new SessionStore({
-      ...{ clock, maxIdleMs },
+      ...{ clock, maxIdleMs, maxBytes },
       rules: {
         ...{ version: 'v1', codec: toyCodec(), matches: strictMatcher, templateVariables: {} },
         picker: { name: 'drop_retries', pick: dropRetries },

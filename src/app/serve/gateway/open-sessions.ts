@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { readSecrets, type SecretSources } from '../../../config/serve/read-secrets.ts';
 import type { ServeConfig } from '../../../config/serve/read-serve-config.ts';
 import type { Clock } from '../../../core/clock.ts';
@@ -41,6 +42,7 @@ export async function openSessions(
   });
   const store = new SessionStore({
     ...{ clock, maxIdleMs },
+    maxBytes: sessions.maxBytes ?? Math.floor(getHeapStatistics().heap_size_limit / 2),
     rules: {
       ...{ version, templateVariables, maxNodes, logger },
       codec: await openCodec(),
