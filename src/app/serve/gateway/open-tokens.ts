@@ -4,6 +4,7 @@ import type { Clock } from '../../../core/clock.ts';
 import { isRolloutError, RolloutError } from '../../../core/errors.ts';
 import type { ModelWords, TokensMode } from '../../../gateway/tokens/tokens-mode.ts';
 import type { ChatCodec } from '../../../sessions/codec.ts';
+import { checkLaunchVariables } from '../../../sessions/families/launch-variables.ts';
 import { openCodec } from '../../../sessions/families/registry.ts';
 import { openMatcher } from '../../../sessions/miles/named-rules.ts';
 import { codecRenderer, splitRenderer } from '../../../sessions/prompts/prompt-renderer.ts';
@@ -72,6 +73,15 @@ export class OpenedTokens implements AsyncDisposable {
   }
 
   async #openCodec(): Promise<ChatCodec> {
+    const codec = await this.#codecOfCheckpoint();
+    const { templateVariables } = this.#config.sessions;
+    await underField('sessions.template_variables', () =>
+      checkLaunchVariables(codec, templateVariables),
+    );
+    return codec;
+  }
+
+  async #codecOfCheckpoint(): Promise<ChatCodec> {
     const { tokenizer, family, template: templateFile } = this.#config.sessions;
     if (tokenizer === null)
       throw new RolloutError('CONFIG_INVALID', 'ids are made with the tokenizer of the model', {
@@ -88,7 +98,7 @@ export class OpenedTokens implements AsyncDisposable {
   }
 }
 
-async function underField<T>(field: string, open: () => Promise<T>): Promise<T> {
+async function underField<T>(field: string, open: () => T | Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
