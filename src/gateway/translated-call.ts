@@ -129,10 +129,10 @@ export class TranslatedCall implements RunningCall {
   async #answer(): Promise<boolean> {
     const { route, dialect, request, share, count, capture, bodyLimitBytes, onNotes } = this.#parts;
     const { signal } = this.#link;
-    const given = await jsonBody(request, { limitBytes: bodyLimitBytes, signal });
+    const { body: given, text } = await jsonBody(request, { limitBytes: bodyLimitBytes, signal });
     const isResponses = dialect.name === 'responses';
     const resolved = isResponses ? route.responses.resolved(given) : given;
-    const { conversation, extra, notes, ...read } = dialect.read(this.#pinned(resolved));
+    const { conversation, extra, notes, ...read } = dialect.read(this.#pinned(resolved), text);
     onNotes(notes);
     const tools = new ToolNames(conversation.tools);
     const asked = read.asked ?? chatRequest(conversation, tools);

@@ -11,24 +11,31 @@ const maxValues = 500_000;
 /** Its body is larger than the limit; what is left of it is read and forgotten, up to the limit once more. */
 export class BodyTooLarge extends Error {}
 
+export interface JsonBody {
+  readonly body: Readonly<Record<string, unknown>>;
+  /** As it came. */
+  readonly text: string;
+}
+
 /** Rejects with the signal's reason, BodyTooLarge, or RequestProblem for what is no JSON object, or one that would take too long to read. */
 export async function jsonBody(
   request: IncomingMessage,
   { limitBytes, signal }: { readonly limitBytes: number; readonly signal: AbortSignal },
-): Promise<Readonly<Record<string, unknown>>> {
+): Promise<JsonBody> {
   const bytes = await wholeBody(request, { limitBytes, signal });
   const { depth, values } = jsonShape(bytes);
   if (depth > maxDepth) throw new RequestProblem('the body is nested too deeply');
   if (values > maxValues) throw new RequestProblem('the body holds too many values');
+  const text = bytes.toString('utf8');
   let body: unknown;
   try {
-    body = JSON.parse(bytes.toString('utf8'));
+    body = JSON.parse(text);
   } catch {
     throw new RequestProblem('the body is not JSON');
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new RequestProblem('the body is not a JSON object');
-  return body as Readonly<Record<string, unknown>>;
+  return { body: body as Readonly<Record<string, unknown>>, text };
 }
 
 /** Rejects as `jsonBody` does, whatever it holds. */

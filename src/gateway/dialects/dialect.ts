@@ -86,8 +86,8 @@ export type PinFields = {
 export interface Dialect<Extra = unknown> {
   readonly name: 'chat' | 'responses' | 'messages';
   readonly pinFields: PinFields;
-  /** Throws `RequestProblem` for what cannot be understood, and for fields that would change the meaning and cannot be honoured: by name. */
-  read(body: unknown): ReadRequest<Extra>;
+  /** Throws `RequestProblem` for what cannot be understood, and for fields that would change the meaning and cannot be honoured: by name. `text`: the body as the client spelled it. */
+  read(body: unknown, text?: string): ReadRequest<Extra>;
   writer(head: AnswerHead, extra: Extra): AnswerWriter;
   /** The whole answer to a request that failed before its answer began, with the status that makes its clients stop or try again as they should. */
   problem(problem: DialectProblem, requestId: string): ProblemAnswer;

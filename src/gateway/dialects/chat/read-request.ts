@@ -1,5 +1,6 @@
 /** A request of chat completions. Its messages and tools are the upstream's own: they go to the template as they are spelled. */
 import { z } from 'zod';
+import { membersOf, valueOf } from '../../../core/json-members.ts';
 import type { ChatMessage, ToolDefinition } from '../../../engines/chat-message.ts';
 import type { SamplingParams } from '../../../engines/engine.ts';
 import { present } from '../../../engines/shared/chat-request.ts';
@@ -66,7 +67,7 @@ const silent = [
 const known = new Set([...Object.keys(requestSchema.shape), ...further, ...silent]);
 
 /** Throws `RequestProblem`. */
-export function readRequest(body: unknown): ReadRequest<ChatExtra> {
+export function readRequest(body: unknown, text = '{}'): ReadRequest<ChatExtra> {
   const document = recordOf(body);
   if (document === null) throw new RequestProblem('the body must be a JSON object');
   const read = requestSchema.safeParse(document);
@@ -86,7 +87,7 @@ export function readRequest(body: unknown): ReadRequest<ChatExtra> {
       input: {
         kind: 'messages',
         messages: given.messages.map((message) => messageOf(message)),
-        ...(tools.length > 0 && { tools }),
+        ...(tools.length > 0 && { tools, ...spelledTools(text) }),
       },
       sampling,
       extraBody: furtherOf(document),
@@ -116,6 +117,12 @@ function samplingOf(given: Given): SamplingParams {
 
 function furtherOf(document: JsonRecord): JsonRecord {
   return present(Object.fromEntries(further.map((name) => [name, document[name] ?? undefined])));
+}
+
+/** A parse has lost which whole numbers were fractions. */
+function spelledTools(text: string): { readonly toolsText?: string } {
+  const member = membersOf(text).findLast(({ name }) => name === 'tools');
+  return member === undefined ? {} : { toolsText: valueOf(text, member) };
 }
 
 /** One part of text is a text: so clients send back what they got as one. */
