@@ -1,6 +1,7 @@
 /** `slipway serve`: the rollout server in this process. The first signal ends it in stages, the second one at once. */
 import type { Command } from 'commander';
 import { startServer } from '../../app/serve.ts';
+import { collectEarly } from '../../app/serve/early-collection.ts';
 import { takePrecedence } from '../../app/serve/processor-share.ts';
 import { readServeConfig } from '../../config/serve/read-serve-config.ts';
 import type { CommandScope } from '../command-scope.ts';
@@ -27,6 +28,7 @@ export function addServeCommand(
       using ours = new DisposableStack();
       const signals = ours.use(new ServerSignals(terminal));
       ours.use(takePrecedence());
+      collectEarly();
       const server = await startServer(config, { ports, signal: signals.stop });
       signals.onReload(() => server.reload());
       try {

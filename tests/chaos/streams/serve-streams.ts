@@ -5,6 +5,7 @@
 import { Command } from 'commander';
 import { composeApp } from '../../../src/app/compose.ts';
 import { startServer } from '../../../src/app/serve.ts';
+import { collectEarly } from '../../../src/app/serve/early-collection.ts';
 import { takePrecedence } from '../../../src/app/serve/processor-share.ts';
 import { addServeOptions, serveFlags } from '../../../src/cli/serve-options.ts';
 import { readServeConfig } from '../../../src/config/serve/read-serve-config.ts';
@@ -39,6 +40,7 @@ command.parse(process.argv);
 const ports = await composeApp(process.env, process.cwd());
 const config = await readServeConfig(serveFlags(command), ports.machine);
 takePrecedence();
+collectEarly();
 const server = await startServer(config, { ports, signal: never, replace: { gateway: telling } });
 const { controlUrl, dataUrls, recovered } = server;
 const hurry = AbortSignal.abort(new Error('nothing is worth waiting for'));

@@ -17,6 +17,7 @@ import { buildDataServer } from '../../../server/data-server.ts';
 import { defaultServerLimits } from '../../../server/ports.ts';
 import { vitalsOf } from '../../../telemetry/process-metrics.ts';
 import { UrlPolicy } from '../../../wire/url-policy.ts';
+import { collectEarly } from '../early-collection.ts';
 import { livesWithServer } from '../lives-with-server.ts';
 import { closeServer, listen } from '../listen.ts';
 import { toldLogger } from '../told-logger.ts';
@@ -37,6 +38,7 @@ if (process.send === undefined) throw new Error('this file is started by the ser
 const send = process.send.bind(process);
 const questions = new Map<number, LinkedAbort>();
 const healths = new Map<number, (document: Readonly<Record<string, unknown>>) => void>();
+collectEarly();
 const delay = monitorEventLoopDelay({ resolution: 10 });
 delay.enable();
 let ended: EndedCall[] = [];
