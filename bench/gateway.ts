@@ -1,14 +1,15 @@
 /**
- * `npm run bench -- gateway [relay|peers]`: what the relay adds to a model call at 64 at a time, over the same calls without it, in interleaved rounds; and
+ * `npm run bench -- gateway [SECTION]`: `relay`, what the relay adds to a model call at 64 at a time, over the same calls without it, in interleaved rounds; and
  * 1,024 streams at once: all complete, how late their events are, and whether a dead key is refused soon meanwhile. Agents, relay and upstream are
- * processes of their own. `peers`: the same beside nginx, Portkey's gateway and LiteLLM, each on one core.
+ * processes of their own. Beside nginx, Portkey's gateway and LiteLLM, each on one core: `calls`, whole answers; `captured`, answers that are kept; `streams`, 256
+ * at once. `SECONDS_PER_RUN` (4) is how long each of them is measured at a time.
  */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { report, type Figure, type Goal } from './report.ts';
 import { interleaved, median, quantile } from './samples.ts';
 import type { CallsResult, CallsTask } from './gateway/calls.ts';
-import { comparePeers, type Results } from './gateway/peers.ts';
+import { capturedCalls, streamedCalls, wholeCalls, type Results } from './gateway/peers.ts';
 import { needPrograms } from './gateway/programs.ts';
 import { eventsPerStream } from './gateway/upstream.ts';
 import { ListeningProcess, runPart } from './server/processes.ts';
@@ -112,16 +113,19 @@ async function relayAlone(): Promise<Results> {
   return { figures, goals };
 }
 
+const withPeers = (measure: () => Promise<Results>) => (): Promise<Results> => {
+  needPrograms({ nginx: 'nginx-light', wrk: 'wrk', taskset: 'util-linux' });
+  return measure();
+};
 const sections: Readonly<Record<string, () => Promise<Results>>> = {
   relay: relayAlone,
-  peers: () => {
-    needPrograms({ nginx: 'nginx-light', wrk: 'wrk', taskset: 'util-linux' });
-    return comparePeers();
-  },
+  calls: withPeers(wholeCalls),
+  captured: withPeers(capturedCalls),
+  streams: withPeers(streamedCalls),
 };
 const wanted = process.argv[2];
 if (wanted !== undefined && sections[wanted] === undefined)
-  throw new Error(`no part of this: ${wanted} (relay or peers)`);
+  throw new Error(`no part of this: ${wanted} (${Object.keys(sections).join(', ')})`);
 const results: Results[] = [];
 for (const [name, measure] of Object.entries(sections))
   if (wanted === undefined || wanted === name) results.push(await measure());

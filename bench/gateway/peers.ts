@@ -1,6 +1,7 @@
 /**
  * The gateway beside other programs that pass model calls on, each alone on one core, in interleaved rounds: nginx, Portkey's gateway, LiteLLM. Whole answers at
- * 1, 64 and 512 connections; 256 streams at once, by processor time per event and by how late events are. What has no goal is measured once.
+ * 1, 64 and 512 connections; 256 streams at once, by processor time per event and by how late events are. What has no goal is measured once; so are bare sockets in
+ * Node, by the processor time of a call: what no relay in one process of it can do without.
  */
 import { mkdtempDisposable } from 'node:fs/promises';
 import os from 'node:os';
@@ -43,14 +44,6 @@ export interface Results {
   readonly goals: readonly Goal[];
 }
 
-export async function comparePeers(): Promise<Results> {
-  const parts = [await wholeCalls(), await capturedCalls(), await streamedCalls()];
-  return {
-    figures: parts.flatMap(({ figures }) => figures),
-    goals: parts.flatMap(({ goals }) => goals),
-  };
-}
-
 async function relayBefore(
   upstreamUrl: string,
   options: { readonly rules?: RouteRules; readonly captureDir?: string } = {},
@@ -66,12 +59,14 @@ async function relayBefore(
 /** What a trainer fixes. */
 const pins: RouteRules = { ...noRules, pins: { temperature: 1, top_p: 1, top_k: -1 } };
 const portkeyOfImage = `Portkey on ${portkeyNodes.image}, its image's`;
+const bareSockets = 'bare sockets in Node';
 const portkeyOnOurs = `Portkey on ${portkeyNodes.ours}, ours`;
 
-async function wholeCalls(): Promise<Results> {
+export async function wholeCalls(): Promise<Results> {
   await using upstream = await Nginx.answering('around');
   await using nginx = await Nginx.proxy('measured', upstream.url);
   const api = `${upstream.url}/v1`;
+  await using bare = await ListeningProcess.start([part('bare'), upstream.url], measured);
   await using plain = await relayBefore(api);
   await using pinned = await relayBefore(api, { rules: pins });
   await using ofImage = await startPortkey(api, 'image');
@@ -85,6 +80,7 @@ async function wholeCalls(): Promise<Results> {
     [portkeyOfImage]: ofImage,
     [portkeyOnOurs]: { ...onOurs, rounds: 1 },
     LiteLLM: { ...litellm, rounds: 1 },
+    [bareSockets]: { url: `${bare.url}/v1`, pid: bare.pid, rounds: 1 },
   };
   await warmed(peers);
   const figures: Figure[] = [];
@@ -107,7 +103,7 @@ async function wholeCalls(): Promise<Results> {
 }
 
 /** Answers with ids and log-probabilities, of which every call is kept; nginx passes the same answers on. */
-async function capturedCalls(): Promise<Results> {
+export async function capturedCalls(): Promise<Results> {
   await using upstream = await Nginx.answering('around', answerWithTokens);
   await using nginx = await Nginx.proxy('measured', upstream.url);
   await using dir = await mkdtempDisposable(path.join(os.tmpdir(), 'slipway-bench-capture-'));
@@ -202,7 +198,7 @@ interface StreamRun extends CallsResult {
 /** Of LiteLLM a few at a time are asked for: more it does not keep up with on one core. */
 const litellmStreams = 16;
 
-async function streamedCalls(): Promise<Results> {
+export async function streamedCalls(): Promise<Results> {
   const spacing = [String(eventsPerStream), String(eventEveryMs)];
   await using upstream = await ListeningProcess.start([part('upstream'), ...spacing], around);
   await using nginx = await Nginx.proxy('measured', upstream.url);
