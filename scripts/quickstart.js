@@ -1,15 +1,14 @@
 /**
- * `npm run quickstart [-- --env local|docker] [--show server|agents|tasks]`: sets this machine up, runs bundled tasks and says whether everything is as
- * it should be. `server`, the default, starts a rollout server, a mock engine and a small controller that asks for rollouts; `agents` runs terminus-2
- * against a mock engine; `tasks` runs the agent that knows the answers. Runs on any Node since 16.
+ * `npm run quickstart [-- --env local|docker] [--show collect|server|agents|tasks]`: sets this machine up, runs bundled tasks and says whether everything is as
+ * it should be. `collect`, the default, collects two batches of groups from a rollout server as a trainer does; `server` lets a small controller ask it for
+ * rollouts; `agents` runs terminus-2 against a mock engine; `tasks` runs the agent that knows the answers. Runs on any Node since 16.
  */
 import { runOnSlipwayNode } from './setup/child.js';
 import { setUp } from './setup/main.js';
 
 const environments = ['local', 'docker'];
 /** The newest first: it is what runs without a flag. */
-const shows = ['server', 'agents', 'tasks'];
-const laterShows = ['collect'];
+const shows = ['collect', 'server', 'agents', 'tasks'];
 
 const usage = `npm run quickstart -- [--env ${environments.join('|')}] [--show ${shows.join('|')}]`;
 
@@ -33,9 +32,6 @@ function readArguments(argv) {
 
 /** @param {string} name @param {string} value */
 function problemWith(name, value) {
-  if (name === '--show' && laterShows.includes(value)) {
-    return `--show ${value} comes with a later stage. Available now: ${shows.join(', ')}.`;
-  }
   if (name === '--env') return `--env ${value}: expected ${environments.join(' or ')}.`;
   if (name === '--show') return `--show ${value}: expected ${shows.join(' or ')}.`;
   return `Unknown: ${name}. Usage: ${usage}`;

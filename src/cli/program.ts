@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { addAgentsCommands } from './commands/agents.ts';
 import { addCleanupCommand } from './commands/cleanup.ts';
+import { addCollectCommand } from './commands/collect.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addEngineCommand } from './commands/engine.ts';
 import { addEvalCommands } from './commands/eval.ts';
@@ -35,6 +36,7 @@ export function buildProgram(version: string, run: RunAction): Command {
   addStatusCommand(program, run);
   addCancelCommand(program, run);
   addDoctorCommand(program, run);
+  addCollectCommand(program, run);
   const evals = program.command('eval').description('evaluate over a dataset of rows');
   addEvalCommands(evals, run);
   const rollouts = program.command('rollouts').description('look at the rollouts of a server');

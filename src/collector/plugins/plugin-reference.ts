@@ -40,8 +40,13 @@ export async function importPlugin({
 
 /** PLUGIN_INVALID for a module that cannot be loaded or does not export it. */
 export async function loadRun(reference: PluginReference): Promise<AgentPluginModule['run']> {
-  const run = (await importPlugin(reference))[reference.name];
-  if (typeof run === 'function') return run as AgentPluginModule['run'];
+  return (await loadFunction(reference)) as AgentPluginModule['run'];
+}
+
+/** As `loadRun`, for functions of any kind, such as hooks. What it takes and gives is its caller's word. */
+export async function loadFunction(reference: PluginReference): Promise<unknown> {
+  const found = (await importPlugin(reference))[reference.name];
+  if (typeof found === 'function') return found;
   throw new RolloutError('PLUGIN_INVALID', `${reference.file} exports no ${reference.name}`, {
     ...{ phase: 'config', field: 'agent' },
     remedy: `Export it, as export async function ${reference.name}(input).`,

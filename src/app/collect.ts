@@ -1,0 +1,157 @@
+/** `slipway collect`: batches of groups from a rollout server, as a trainer would ask for them, handed to whoever writes them. */
+import path from 'node:path';
+import { RouterFleet } from '../collector/abort/router-fleet.ts';
+import { defaultCauses } from '../collector/cause-policy.ts';
+import type { CollectorParts } from '../collector/collector-parts.ts';
+import { readPosition, writePosition } from '../collector/dataset/position-file.ts';
+import { readDataset } from '../collector/dataset/read-dataset.ts';
+import { SynchronousDriver } from '../collector/drivers/synchronous-driver.ts';
+import type { CollectorObserver } from '../collector/events.ts';
+import { rewardSpread } from '../collector/filters/reward-spread.ts';
+import { collectorBegin, GroupSource } from '../collector/group-source.ts';
+import type { CollectorHooks } from '../collector/hooks.ts';
+import { compileCollectorOptions } from '../collector/options.ts';
+import { batchLine, groupLine } from '../collector/output/collected-lines.ts';
+import { loadFunction, readPluginReference } from '../collector/plugins/plugin-reference.ts';
+import { ServerRollouts } from '../collector/server/server-rollouts.ts';
+import { keyOf, type CollectConfig } from '../config/collect/collect-config.ts';
+import type { Logger } from '../core/logger.ts';
+import { Scope } from '../core/scope.ts';
+import type { CollectedBatchLine } from '../wire/api/collected-lines.ts';
+import type { AppPorts } from './ports.ts';
+
+export type { CollectorEvent } from '../collector/events.ts';
+export type { DroppedGroup } from '../collector/group.ts';
+
+export interface CollectRequest {
+  readonly config: CollectConfig;
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  readonly observe: CollectorObserver;
+  /** Before anything is started. */
+  readonly onBegin: (plan: CollectPlan) => void;
+  /** The groups of a batch, one line of JSON each. They must be kept when it resolves: the position is written then. */
+  readonly onGroups: (lines: readonly string[], batch: number) => Promise<void>;
+  /** When the rest of the batch is gone. */
+  readonly onBatch: (line: CollectedBatchLine) => Promise<void>;
+}
+
+export interface CollectPlan {
+  readonly rows: number;
+  readonly skippedLines: number;
+  /** null = as many as the dataset gives. */
+  readonly batches: number | null;
+  readonly batchGroups: number;
+  readonly startGroups: number;
+  readonly groupSize: number;
+  /** Groups that an earlier run took and did not hand over. */
+  readonly openGroups: number;
+}
+
+/** Ends with what runs aborted. Rejects with the reason of the signal when that fired. How many batches there were. */
+export async function collectBatches(request: CollectRequest, ports: AppPorts): Promise<number> {
+  const { config, signal } = request;
+  await using scope = new Scope();
+  const parts = await collectorParts(request, { ports, scope });
+  const driver = new SynchronousDriver(parts, `collect-${ports.clock.now().getTime()}`);
+  scope.defer(async () => {
+    await driver.stop('stopped');
+  });
+  const file = positionFile(config);
+  let index = 0;
+  for (; config.batches === null || index < config.batches; index += 1) {
+    const batch = await driver.collect(signal);
+    if (batch === null) break;
+    const lines = batch.groups.map((group) => `${JSON.stringify(groupLine(group, index))}\n`);
+    await request.onGroups(lines, index);
+    if (file !== null) await writePosition(file, parts.source.position);
+    await request.onBatch(await batchLine(batch, index));
+  }
+  return index;
+}
+
+async function collectorParts(
+  { config, signal, logger, observe, onBegin }: CollectRequest,
+  { ports, scope }: { readonly ports: AppPorts; readonly scope: Scope },
+): Promise<CollectorParts> {
+  const { dataset, server, model, engines, rollouts } = config;
+  const { variables } = ports.machine;
+  const options = compileCollectorOptions(camelCased(config.collector));
+  const serverKey = keyOf(server, { name: 'server', variables });
+  const modelKey = keyOf(model, { name: 'model', variables });
+  const apiKey = keyOf(engines, { name: 'engines', variables });
+  const hooks = await readHooks(config);
+  const file = path.resolve(config.baseDir, dataset.file);
+  const { rows, skippedLines } = await readDataset(file, dataset, signal);
+  const place = positionFile(config);
+  const from = place === null ? collectorBegin : await readPosition(place);
+  const source = new GroupSource(rows, {
+    ...{ groupSize: options.groupSize, from },
+    ...{ shuffleSeed: dataset.shuffle_seed, epochs: dataset.epochs },
+  });
+  onBegin({
+    ...{ rows: rows.length, skippedLines, batches: config.batches },
+    ...{ batchGroups: options.batchGroups, startGroups: options.startGroups },
+    ...{ groupSize: options.groupSize, openGroups: from.open.length },
+  });
+  const port = new ServerRollouts({
+    ...{ serverUrl: server.url, serverKey, modelUrl: model?.url ?? '', modelKey },
+    ...{ train: rollouts.train, isGraded: rollouts.graded },
+    agentTimeoutSec: rollouts.agent_timeout_sec,
+    graderTimeoutSec: rollouts.grader_timeout_sec,
+    ...{ listen: {}, watchMs: 1_000, clock: ports.clock, fetch },
+  });
+  scope.defer(() => port.close());
+  const fleet =
+    engines === null
+      ? null
+      : new RouterFleet({
+          ...{ routerUrl: engines.router_url, engineUrls: engines.urls, kind: engines.kind },
+          ...{ apiKey, open: ports.openEngine },
+        });
+  if (fleet !== null) scope.defer(() => fleet.close());
+  return {
+    ...{ options, source, rollouts: port, fleet, hooks, causes: defaultCauses, observe, logger },
+    findHook: () => Promise.resolve(port.abort),
+    weightVersion: () => null,
+    clock: ports.clock,
+  };
+}
+
+function positionFile({ position, baseDir }: CollectConfig): string | null {
+  return position === null ? null : path.resolve(baseDir, position);
+}
+
+async function readHooks({ hooks, baseDir }: CollectConfig): Promise<CollectorHooks> {
+  const { member_reward, group_reward, group_filter, sample_filter } = hooks;
+  const load = async <Hook>(text: string | null): Promise<Hook | undefined> => {
+    if (text === null) return undefined;
+    const reference = readPluginReference(path.resolve(baseDir, text));
+    return (await loadFunction(reference)) as Hook;
+  };
+  const memberReward = await load<CollectorHooks['memberReward']>(member_reward);
+  const groupReward = await load<CollectorHooks['groupReward']>(group_reward);
+  const groupFilter =
+    group_filter === 'reward_spread'
+      ? rewardSpread
+      : await load<CollectorHooks['groupFilter']>(group_filter);
+  const sampleFilter = await load<CollectorHooks['sampleFilter']>(sample_filter);
+  return {
+    ...(memberReward && { memberReward }),
+    ...(groupReward && { groupReward }),
+    ...(groupFilter && { groupFilter }),
+    ...(sampleFilter && { sampleFilter }),
+  };
+}
+
+/** Keys of a document as those of an option, tables within tables too. */
+function camelCased(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [
+      key.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase()),
+      typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? camelCased(value as Readonly<Record<string, unknown>>)
+        : value,
+    ]),
+  );
+}
