@@ -60,6 +60,12 @@ export class CallWords {
   }
 }
 
+interface Said {
+  readonly call: number;
+  readonly probes: readonly string[];
+  readonly isSummary: boolean;
+}
+
 interface Continued {
   readonly nodes: readonly ForestNode[];
   /** The answer is what one of them sampled. */
@@ -74,7 +80,7 @@ export class CallEvidence {
   readonly #answerOf = new Map<ForestNode, string | null>();
   /** By what an assistant said: the call that sampled it, or else the first that had it in its request. */
   readonly #carriers = new Map<string, Carrier>();
-  readonly #answers: { readonly call: number; readonly probes: readonly string[] }[] = [];
+  readonly #answers: Said[] = [];
   readonly #instructions: { readonly call: number; readonly text: string }[] = [];
   #unusedSummary: number | null = null;
 
@@ -92,7 +98,8 @@ export class CallEvidence {
       if (!this.#carriers.has(said)) this.#carriers.set(said, carrier);
     if (call.purpose === 'summary') this.#unusedSummary = node.call;
     const probes = probesOf(call.answer.text);
-    if (probes.length > 0) remember(this.#answers, { call: node.call, probes });
+    const isSummary = call.purpose === 'summary';
+    if (probes.length > 0) remember(this.#answers, { call: node.call, probes, isSummary });
     for (const text of call.answer.toolArguments.flatMap(stringsIn))
       if (text.length >= shortestInstruction && text.length <= longestInstruction)
         remember(this.#instructions, { call: node.call, text });
@@ -114,9 +121,16 @@ export class CallEvidence {
 
   /** The call whose answer stands in what is said. Taken once: what begins with a summary has it in all its later requests. */
   takeSummary(said: readonly string[]): number | null {
-    const at = this.#answers.findLastIndex(({ probes }) =>
-      said.some((text) => probes.some((probe) => text.includes(probe))),
-    );
+    return this.#take((answer) => standsIn(answer, said));
+  }
+
+  /** The same of those that were asked for as a summary. */
+  takeAskedSummary(said: readonly string[]): number | null {
+    return this.#take((answer) => answer.isSummary && standsIn(answer, said));
+  }
+
+  #take(isWanted: (answer: Said) => boolean): number | null {
+    const at = this.#answers.findLastIndex(isWanted);
     const [found] = at === -1 ? [] : this.#answers.splice(at, 1);
     if (found?.call === this.#unusedSummary) this.#unusedSummary = null;
     return found?.call ?? null;
@@ -156,9 +170,13 @@ function assistantKeys(messages: readonly CallMessage[]): readonly string[] {
     .filter((key) => key !== null);
 }
 
-/** From its beginning, middle and end: a program may frame or cut what was said. */
+function standsIn({ probes }: Said, said: readonly string[]): boolean {
+  return said.some((text) => probes.some((probe) => text.includes(probe)));
+}
+
+/** From its beginning, middle and end: a program may frame or cut what was said, and takes off the tag that closes it. */
 function probesOf(text: string): readonly string[] {
-  const spoken = text.trim();
+  const spoken = text.trim().replace(/\s*<\/\w+>$/, '');
   if (spoken.length < probeLength) return [];
   const last = spoken.length - probeLength;
   return [0, Math.floor(last / 2), last].map((at) => spoken.slice(at, at + probeLength));

@@ -49,9 +49,12 @@ function byWords(joining: Joining, evidence: CallEvidence): Edge | null {
   const { words, parent, siblings, knownMessages } = joining;
   const carrier = evidence.carrier(words, knownMessages);
   const from = carrier?.node.call ?? null;
+  const said = words.saidBehind(knownMessages);
+  // The last turns may stand behind a summary as they were, and make the request as long as theirs.
+  const asked = evidence.takeAskedSummary(said);
+  if (asked !== null) return { label: 'compaction', reason: 'summarised', from: asked };
   if (carrier !== null && words.messages.length >= carrier.messages)
     return { label: 'edit', reason: 'messages-changed', from };
-  const said = words.saidBehind(knownMessages);
   const summary = evidence.takeSummary(said);
   if (summary !== null) return { label: 'compaction', reason: 'summarised', from: summary };
   if (parent === null) {
@@ -59,8 +62,8 @@ function byWords(joining: Joining, evidence: CallEvidence): Edge | null {
     if (spawner !== null) return { label: 'sub-agent', reason: 'spawned', from: spawner };
   }
   const isRetry = parent !== null && siblings.at(-1)?.children.length === 0;
-  const asked = isRetry ? null : evidence.takeUnusedSummary();
-  if (asked !== null) return { label: 'compaction', reason: 'summarised', from: asked };
+  const unused = isRetry ? null : evidence.takeUnusedSummary();
+  if (unused !== null) return { label: 'compaction', reason: 'summarised', from: unused };
   return carrier === null ? null : { label: 'compaction', reason: 'shortened', from };
 }
 

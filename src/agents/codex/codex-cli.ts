@@ -29,6 +29,7 @@ export const codexCli: Cli = {
     request_max_retries: count,
     stream_max_retries: count,
     stream_idle_timeout_ms: count,
+    model_auto_compact_token_limit: count,
   },
   ownedVariables: [
     'CODEX_ACCESS_TOKEN',
@@ -79,6 +80,7 @@ function configOf({ modelName, baseUrl, options, mcpServers }: CliTask): string 
     ...set('check_for_update_on_startup', false),
     ...set('model_reasoning_effort', options['reasoning_effort']),
     ...set('model_reasoning_summary', options['reasoning_summary']),
+    ...set('model_auto_compact_token_limit', options['model_auto_compact_token_limit']),
     '[model_providers.slipway]',
     ...set('name', 'slipway'),
     ...set('base_url', baseUrl),

@@ -28,7 +28,7 @@ const phrases: readonly Phrase[] = [
 ];
 
 /** A phrase stands at the beginning of what is said: further down it may be what the agent reads. */
-const beginning = 400;
+const beginning = 450;
 
 /** `body`: as it goes up, in the shape of chat completions. */
 export function purposeOf(body: JsonRecord | null, client: string | null): CallPurpose {

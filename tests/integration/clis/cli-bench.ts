@@ -37,6 +37,7 @@ export interface CliTrial {
   /** One entry per turn of the model, as `src/engines/mock/policies/tool-script.ts` reads them. */
   readonly script: readonly unknown[];
   readonly kwargs?: Readonly<Record<string, unknown>>;
+  readonly env?: Readonly<Record<string, string>>;
   readonly engine?: EngineFlags;
   readonly timeoutSec?: number;
 }
@@ -70,6 +71,7 @@ export async function runCli({
   agent,
   script,
   kwargs = {},
+  env = {},
   engine: flags = {},
   timeoutSec = 300,
 }: CliTrial): Promise<CliOutcome> {
@@ -104,7 +106,7 @@ export async function runCli({
           name: agent,
           model_name: 'openai/mock',
           kwargs: { api_base: `${engine.url}/v1`, engine_kind: 'vllm', ...kwargs },
-          env: { OPENAI_API_KEY: upstreamKey },
+          env: { ...env, OPENAI_API_KEY: upstreamKey },
           override_timeout_sec: timeoutSec,
         },
       },

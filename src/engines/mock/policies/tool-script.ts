@@ -3,7 +3,8 @@
  * its editor. A request without a script or without tools, such as for a title, gets a short text.
  *
  * The script is JSON between two lines, ```script and ```: a list with one entry per turn, `{"shell": COMMAND or a list of them}`, `{"write": FILE, "text":
- * TEXT}`, `{"say": TEXT}` or `{"words": N}`. After its last entry the agent is told that it is done. A turn without a call ends the run; agents that want to be
+ * TEXT}`, `{"say": TEXT}` or `{"words": N}`. `{"summary": TEXT, "asked": WORDS}` is no turn: it is said when the last message has these words, and may hold the script
+ * to go on with, since the last script of a conversation is played. After its last entry the agent is told that it is done. A turn without a call ends the run; agents that want to be
  * told so by a call get that. aider, which offers no tools, is told of files in its own format: those of `write`, or `{"files": {FILE: TEXT}}` for a turn in which others
  * get a command.
  */
@@ -15,13 +16,15 @@ interface Turn {
   readonly text?: string;
   readonly files?: Readonly<Record<string, string>>;
   readonly say?: string;
+  readonly summary?: string;
+  readonly asked?: string;
   readonly words?: number;
   readonly reasoning?: string;
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-const scriptPattern = /```script\n([\s\S]*?)\n```/;
+const scriptPattern = /```script\n([\s\S]*?)\n```/g;
 
 /** What agents call their shell. */
 const shells: Readonly<Record<string, (command: string) => Arguments>> = {
@@ -40,7 +43,9 @@ const editors: Readonly<Record<string, (file: string, content: string) => Argume
 };
 
 export const toolScript: Policy = ({ messages, tools }): PolicyReply => {
-  const at = messages.findIndex(({ content }) => scriptPattern.test(textOf(content)));
+  const at = messages.findLastIndex(
+    ({ role, content }) => role !== 'assistant' && textOf(content).search(scriptPattern) >= 0,
+  );
   const script = at < 0 ? null : scriptIn(textOf(messages[at]?.content));
   const names = tools.map(nameOf);
   const edits = names.length === 0 && isAider(messages);
@@ -50,7 +55,10 @@ export const toolScript: Policy = ({ messages, tools }): PolicyReply => {
     .filter(
       ({ role, content }) => role === 'assistant' && !(edits && /^Ok\b/.test(textOf(content))),
     ).length;
-  const next = script?.[turn];
+  const asked = at === messages.length - 1 ? '' : textOf(messages.at(-1)?.content);
+  const summary = script?.find((entry) => asked.includes(entry.asked ?? '\0'))?.summary;
+  if (summary !== undefined) return { content: summary };
+  const next = script?.filter((entry) => entry.summary === undefined)[turn];
   if (script === null || next === undefined || (names.length === 0 && !edits))
     return { content: script === null ? 'nothing to do' : 'done' };
   const { say = '', words = 0, reasoning } = next;
@@ -122,7 +130,8 @@ function patchOf(file: string, text: string): string {
 }
 
 function scriptIn(text: string): readonly Turn[] {
-  return JSON.parse(scriptPattern.exec(text)?.[1] ?? '[]') as readonly Turn[];
+  const found = Array.from(text.matchAll(scriptPattern), ([, script = '']) => script);
+  return JSON.parse(found.at(-1) ?? '[]') as readonly Turn[];
 }
 
 function textOf(content: unknown): string {
