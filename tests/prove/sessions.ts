@@ -2,6 +2,7 @@
  * Must show: the session API of Miles, behaviour by behaviour. Each line names one that clients rely on, by the area it is of (S1 and S2 the two versions, C the
  * container, M the matchers, T turns put together), and holds when all tests that show it pass: requests as they are sent, answers byte for byte.
  */
+import { once } from 'node:events';
 import path from 'node:path';
 import { run } from 'node:test';
 
@@ -104,6 +105,11 @@ const rows: readonly Row[] = [
   ['S2', 'a picker that breaks its contract is a 422 in plain text', 'answers 422 in plain text'],
   ['M', 'strict, loose_tool_call and role_content_only accept nested sets', 'take '],
   [
+    'S2',
+    'of random forests every kept completion is trained in exactly one kept leaf',
+    'trains every completion on a kept path',
+  ],
+  [
     'M',
     'matchers are found by name, and a wrong one names the aliases',
     'are found by their names',
@@ -147,7 +153,7 @@ const rows: readonly Row[] = [
 const dir = path.join(import.meta.dirname, '../sessions');
 const files = [
   ...['session-routes', 'linear-sessions', 'tree-sessions', 'message-matcher', 'merge-turns'],
-  'mismatch',
+  ...['mismatch', 'random-forest'],
 ].map((name) => path.join(dir, 'miles', `${name}.test.ts`));
 const results: { readonly name: string; readonly isPassed: boolean }[] = [];
 const stream = run({
@@ -156,7 +162,8 @@ const stream = run({
 });
 stream.on('test:pass', ({ name }) => results.push({ name, isPassed: true }));
 stream.on('test:fail', ({ name }) => results.push({ name, isPassed: false }));
-for await (const event of stream) void event;
+stream.resume();
+await once(stream, 'end');
 
 let broken = 0;
 for (const [area, behaviour, ...titles] of rows) {
