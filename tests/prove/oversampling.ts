@@ -25,7 +25,7 @@ const size: OversamplingSize = {
     capMs: 20_000,
     seed,
     hasHook: true,
-    drainMs: 8_000,
+    drainMs: 25_000,
   },
 };
 
