@@ -5,17 +5,11 @@ import { messageOf, RolloutError } from '../../core/errors.ts';
 import { noSamples } from '../../wire/rollout/rollout-samples.ts';
 import type { MadeSamples, SampleMaker, SamplesTask } from './sample-maker.ts';
 
-type Work =
+export type Work =
   | { readonly kind: 'make'; readonly task: SamplesTask }
   | { readonly kind: 'payload'; readonly file: string; readonly layers: number | null };
 
-export interface ToSamples {
-  readonly number: number;
-  readonly work: Work;
-}
-
 export interface FromSamples {
-  readonly number: number;
   readonly made?: MadeSamples;
   readonly payload?: Uint8Array;
   readonly fault?: ErrorFault;
@@ -24,11 +18,14 @@ export interface FromSamples {
 /** The same file where sources are compiled and where they are not. */
 const entry = new URL(`./samples-worker${path.extname(import.meta.filename)}`, import.meta.url);
 
-/** This side of the thread that makes samples. It is started when the first are wanted, and anew when it has died of one: only that rollout pays for it. */
+/**
+ * This side of the thread that makes samples: of one rollout after the other, since each may take as much memory as its calls. It is started when the first are
+ * wanted, and anew when it has died of one: it has no other then, so only that rollout pays for it.
+ */
 export class SamplesThread implements SampleMaker {
-  readonly #waiting = new Map<number, PromiseWithResolvers<FromSamples>>();
+  #last: Promise<unknown> = Promise.resolve();
+  #asked: PromiseWithResolvers<FromSamples> | null = null;
   #worker: Worker | null = null;
-  #lastNumber = 0;
   #isClosed = false;
 
   async make(task: SamplesTask): Promise<MadeSamples> {
@@ -54,30 +51,29 @@ export class SamplesThread implements SampleMaker {
   }
 
   async #ask(work: Work): Promise<FromSamples> {
-    if (this.#isClosed) throw gone('it is closed');
-    const worker = (this.#worker ??= this.#start());
-    this.#lastNumber += 1;
-    const number = this.#lastNumber;
-    const waiting = Promise.withResolvers<FromSamples>();
-    this.#waiting.set(number, waiting);
-    worker.postMessage({ number, work } satisfies ToSamples);
-    const answer = await waiting.promise;
+    const turn = this.#last.then(() => this.#work(work));
+    this.#last = turn.catch(() => undefined);
+    const answer = await turn;
     if (answer.fault !== undefined) throw errorOf(answer.fault);
     return answer;
+  }
+
+  async #work(work: Work): Promise<FromSamples> {
+    if (this.#isClosed) throw gone('it is closed');
+    const worker = (this.#worker ??= this.#start());
+    this.#asked = Promise.withResolvers();
+    worker.postMessage(work);
+    return await this.#asked.promise;
   }
 
   #start(): Worker {
     const worker = new Worker(entry, { name: 'samples' });
     let why = 'it has ended';
-    worker.on('message', (answer: FromSamples) => {
-      this.#waiting.get(answer.number)?.resolve(answer);
-      this.#waiting.delete(answer.number);
-    });
+    worker.on('message', (answer: FromSamples) => this.#asked?.resolve(answer));
     worker.on('error', (error) => (why = messageOf(error)));
     worker.on('exit', () => {
       this.#worker = null;
-      for (const { reject } of this.#waiting.values()) reject(gone(why));
-      this.#waiting.clear();
+      this.#asked?.reject(gone(why));
     });
     return worker;
   }

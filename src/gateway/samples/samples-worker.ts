@@ -1,25 +1,22 @@
-/** The thread that makes samples: one rollout after the other, since each may take as much memory as its calls. */
+/** The thread that makes samples. It is asked for the next when it has answered. */
 import { parentPort } from 'node:worker_threads';
 import { faultOf } from '../../core/error-fault.ts';
 import { assembleFile } from './assemble-file.ts';
 import { milesPayloadOf } from './miles-payload.ts';
-import type { FromSamples, ToSamples } from './samples-thread.ts';
+import type { FromSamples, Work } from './samples-thread.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the body of a worker');
 
-async function answer({ number, work }: ToSamples): Promise<FromSamples> {
+async function answer(work: Work): Promise<FromSamples> {
   try {
-    if (work.kind === 'make') return { number, made: await assembleFile(work.task) };
-    return { number, payload: await milesPayloadOf(work.file, work.layers) };
+    if (work.kind === 'make') return { made: await assembleFile(work.task) };
+    return { payload: await milesPayloadOf(work.file, work.layers) };
   } catch (error) {
-    return { number, fault: faultOf(error) };
+    return { fault: faultOf(error) };
   }
 }
 
-let last: Promise<void> = Promise.resolve();
-port.on('message', (message: ToSamples) => {
-  last = last.then(async () => {
-    port.postMessage(await answer(message));
-  });
+port.on('message', (work: Work) => {
+  void answer(work).then((answered) => port.postMessage(answered));
 });

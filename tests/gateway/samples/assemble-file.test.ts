@@ -152,14 +152,16 @@ describe('captured calls', () => {
 });
 
 describe('the thread of samples', { timeout: 60_000 }, () => {
-  it('is there again for the next rollout when a picker has killed it', async () => {
+  it('is there again for the next rollout, and for those that wait, when a picker has killed it', async () => {
     using kept = new Kept();
     const captured = await kept.capture(two);
     const thread = new SamplesThread();
     try {
       const picker = `${path.join(import.meta.dirname, 'deadly-picker.ts')}:kill`;
-      const dead = await thread.make(kept.task(captured, { rules: { ...rules, picker } }));
-      assert.equal(dead.samples.notTrainable?.reason, 'not-made');
+      const deadly = thread.make(kept.task(captured, { rules: { ...rules, picker } }));
+      const waiting = thread.make(kept.task(captured));
+      assert.equal((await deadly).samples.notTrainable?.reason, 'not-made');
+      assert.equal((await waiting).samples.count, 1);
       assert.equal((await thread.make(kept.task(captured))).samples.count, 1);
       const none = `${path.join(import.meta.dirname, 'deadly-picker.ts')}:nothing`;
       const unwanted = await thread.make(
