@@ -156,6 +156,11 @@ const turns = [
     message: { text: '', reasoning: 'abc </thi', toolCalls: [] },
   },
   {
+    title: 'a call that was cut is text, mark and all',
+    text: 'x\n<tool_call>\n{"name": "run", "argu',
+    message: { text: 'x\n<tool_call>\n{"name": "run", "argu', reasoning: null, toolCalls: [] },
+  },
+  {
     title: 'two calls, and nothing after the end',
     text: '<tool_call>\n{"name": "run", "arguments": {}}\n</tool_call>\n<tool_call>\n{"name": "run"}\n</tool_call><|im_end|>\nmore',
     message: {

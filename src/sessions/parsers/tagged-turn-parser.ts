@@ -55,7 +55,9 @@ export class TaggedTurnParser implements TurnParser {
   end(): { readonly parts: readonly TurnPart[]; readonly message: SampledMessage } {
     this.#pending += this.#utf8.decode();
     while (this.#step());
-    const rest = this.#pending;
+    // A call that was cut is none, and its mark was sampled.
+    const mark = this.#state === 'call' ? (this.#options.format.calls?.open ?? '') : '';
+    const rest = mark + this.#pending;
     this.#pending = '';
     if (this.#state !== 'reasoning') this.#state = 'text';
     this.#tell(rest);
