@@ -13,10 +13,12 @@ import type { CollectorHooks } from '../collector/hooks.ts';
 import { compileCollectorOptions } from '../collector/options.ts';
 import { batchLine, groupLine } from '../collector/output/collected-lines.ts';
 import { loadFunction, readPluginReference } from '../collector/plugins/plugin-reference.ts';
+import { rewardByType } from '../collector/rewards/reward-by-type.ts';
 import { ServerRollouts } from '../collector/server/server-rollouts.ts';
 import { keyOf, type CollectConfig } from '../config/collect/collect-config.ts';
 import type { Logger } from '../core/logger.ts';
 import { Scope } from '../core/scope.ts';
+import { loadVocabulary } from '../engines/server/vocabulary/load-vocabulary.ts';
 import type { CollectedBatchLine } from '../wire/api/collected-lines.ts';
 import type { AppPorts } from './ports.ts';
 
@@ -122,14 +124,15 @@ function positionFile({ position, baseDir }: CollectConfig): string | null {
   return position === null ? null : path.resolve(baseDir, position);
 }
 
-async function readHooks({ hooks, baseDir }: CollectConfig): Promise<CollectorHooks> {
-  const { member_reward, group_reward, group_filter, sample_filter } = hooks;
+async function readHooks(config: CollectConfig): Promise<CollectorHooks> {
+  const { member_reward, group_reward, group_filter, sample_filter } = config.hooks;
   const load = async <Hook>(text: string | null): Promise<Hook | undefined> => {
     if (text === null) return undefined;
-    const reference = readPluginReference(path.resolve(baseDir, text));
+    const reference = readPluginReference(path.resolve(config.baseDir, text));
     return (await loadFunction(reference)) as Hook;
   };
-  const memberReward = await load<CollectorHooks['memberReward']>(member_reward);
+  const memberReward =
+    (await load<CollectorHooks['memberReward']>(member_reward)) ?? (await typedReward(config));
   const groupReward = await load<CollectorHooks['groupReward']>(group_reward);
   const groupFilter =
     group_filter === 'reward_spread'
@@ -142,6 +145,19 @@ async function readHooks({ hooks, baseDir }: CollectConfig): Promise<CollectorHo
     ...(groupFilter && { groupFilter }),
     ...(sampleFilter && { sampleFilter }),
   };
+}
+
+async function typedReward({
+  rewards,
+  baseDir,
+}: CollectConfig): Promise<CollectorHooks['memberReward']> {
+  if (rewards === null) return undefined;
+  const { type, tokenizer, key, url, timeout_sec: limit, attempts } = rewards;
+  const file = tokenizer === null ? null : path.resolve(baseDir, tokenizer);
+  return rewardByType({
+    ...{ type, key, custom: null, random: Math.random, vocabulary: await loadVocabulary(file) },
+    remote: url === null ? null : { url, timeoutMs: 1_000 * limit, attempts, pauseMs: 500, fetch },
+  });
 }
 
 /** Keys of a document as those of an option, tables within tables too. */

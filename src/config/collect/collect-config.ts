@@ -56,6 +56,22 @@ const schema = z.strictObject({
       sample_filter: word.nullable().default(null),
     })
     .prefault({}),
+  /** For members that nobody graded; `docs/rewards.md` lists the types. */
+  rewards: z
+    .strictObject({
+      /** null = each row names its own, as `metadata.rm_type`. */
+      type: word.nullable().default(null),
+      /** `tokenizer.json` of the model, or its folder; null = the vocabulary of `slipway engine`. */
+      tokenizer: word.nullable().default(null),
+      /** Field of a reward that is an object. */
+      key: word.default('score'),
+      /** Of the reward model, for the type `remote_rm`. */
+      url: url.nullable().default(null),
+      timeout_sec: seconds.default(60),
+      attempts: count.default(3),
+    })
+    .nullable()
+    .default(null),
   /** Options of the collector, in snake_case; `docs/collecting.md` has them. */
   collector: z.record(z.string(), z.unknown()).default({}),
 });
