@@ -10,6 +10,7 @@ import { provideCompose } from './compose-plugin.js';
 import { provideDocker } from './docker-daemon.js';
 import { provideHarborPeer } from './harbor-peer.js';
 import { provideLlama } from './llama.js';
+import { provideMilesPeer } from './miles-peer.js';
 import { provideModelClients } from './model-clients.js';
 import { provideNodeModules } from './node-modules.js';
 import { provideOsmosisPeer } from './osmosis-peer.js';
@@ -41,6 +42,7 @@ export async function setUp(parts) {
   if (parts.includes('tests')) problems.push(await step('osmosis peer', provideOsmosisPeer));
   if (parts.includes('tests')) problems.push(await step('harbor peer', provideHarborPeer));
   if (parts.includes('tests')) problems.push(await step('model clients', provideModelClients));
+  if (parts.includes('tests')) problems.push(await step('miles peer', provideMilesPeer));
   problems.push(await step('base image', () => provideBaseImage(environments)));
   return problems.every((problem) => problem === null) ? 'complete' : 'partial';
 }
