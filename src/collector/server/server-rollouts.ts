@@ -9,6 +9,7 @@ import { RolloutSubmitter, SubmissionRefused } from '../../callbacks/rollout-sub
 import type { Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
+import { routeRulesKey } from '../../wire/rollout/route-rules.ts';
 import { trainKey } from '../../wire/rollout/train-rules.ts';
 import type { AbortHook, AbortHookAnswer, AbortHookRequest } from '../abort/abort-hook.ts';
 import type { MemberEnd, MemberRequest } from '../member.ts';
@@ -33,6 +34,8 @@ export interface ServerRolloutsOptions {
   readonly graderTimeoutSec: number | null;
   /** Where the server's callbacks come in. */
   readonly listen: ListenAddress;
+  /** Called with the address at which callbacks come in, before any is asked for. */
+  readonly onListening?: (url: string) => void;
   /** How often the server is asked about rollouts of which it said nothing. */
   readonly watchMs: number;
   readonly clock: Clock;
@@ -74,9 +77,14 @@ export class ServerRollouts implements RolloutPort {
     });
   }
 
+  /** SERVER_UNREACHABLE when it does not answer, or does not know us. Rollouts wait for a server that restarts; one that never was there is a mistake. */
+  async reach(signal: AbortSignal): Promise<void> {
+    await this.#api.inspect('collect', signal);
+  }
+
   async run(request: MemberRequest, signal: AbortSignal): Promise<MemberEnd> {
     const { rolloutId: id } = request;
-    this.#starting ??= this.#listener.start(this.#options.listen);
+    this.#starting ??= this.#listen();
     await this.#starting;
     this.#rendezvous.register(id, { isGraded: this.#options.isGraded });
     try {
@@ -126,6 +134,11 @@ export class ServerRollouts implements RolloutPort {
     await this.#submitter.close();
   }
 
+  async #listen(): Promise<void> {
+    const url = await this.#listener.start(this.#options.listen);
+    this.#options.onListening?.(url);
+  }
+
   async #submit(request: MemberRequest, signal: AbortSignal): Promise<void> {
     const { rolloutId } = request;
     using link = new LinkedAbort([signal]);
@@ -140,12 +153,16 @@ export class ServerRollouts implements RolloutPort {
   #body(request: MemberRequest): string {
     const { modelUrl, modelKey, train, isGraded, agentTimeoutSec, graderTimeoutSec } =
       this.#options;
-    const { rolloutId, row, groupIndex, memberIndex, attempt, weightVersion } = request;
+    const { rolloutId, row, groupIndex, memberIndex, attempt, weightVersion, seed } = request;
     return JSON.stringify({
       ...{ rollout_id: rolloutId, initial_messages: row.messages, label: row.label },
       ...{ chat_completions_url: modelUrl, controller_api_key: this.#callbackKey },
       ...(modelKey !== null && { llm_api_key: modelKey }),
-      metadata: { ...row.metadata, ...(train !== false && { [trainKey]: train }) },
+      metadata: {
+        ...row.metadata,
+        ...(train !== false && { [trainKey]: train }),
+        ...(seed !== null && { [routeRulesKey]: seeded(row.metadata[routeRulesKey], seed) }),
+      },
       completion_callback_url: this.#listener.callbackUrl(rolloutId, 'completion'),
       grader_callback_url: isGraded ? this.#listener.callbackUrl(rolloutId, 'grader') : null,
       ...{ agent_timeout_sec: agentTimeoutSec, grader_timeout_sec: graderTimeoutSec },
@@ -157,7 +174,12 @@ export class ServerRollouts implements RolloutPort {
   }
 
   async #endOf(id: string, signal: AbortSignal): Promise<MemberEnd> {
-    const rollout = await this.#api.inspect(id, signal);
+    let rollout = await this.#api.inspect(id, signal);
+    // A callback may come before the end: whoever is not asked for a grade is told when the agent is done.
+    while (rollout !== null && rollout.ended_at === null) {
+      await this.#options.clock.sleep(this.#options.watchMs, signal);
+      rollout = await this.#api.inspect(id, signal);
+    }
     const outcome = rollout?.outcome ?? null;
     if (outcome === null) return cancelledEnd;
     const hasSamples = (outcome.samples?.count ?? 0) > 0;
@@ -172,6 +194,18 @@ export class ServerRollouts implements RolloutPort {
     using link = new LinkedAbort([], { ms: 5_000, reason: () => new Error('no answer') });
     await this.#api.cancel([id], link.signal).catch(() => undefined);
   }
+}
+
+/** Rules of a row with the seed of a place. */
+function seeded(rules: unknown, seed: number): Readonly<Record<string, unknown>> {
+  const own = tableOf(rules);
+  return { ...own, sampling: { ...tableOf(own['sampling']), seed } };
+}
+
+function tableOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : {};
 }
 
 const submissionCancelled = new Error('the rollout was cancelled before it was submitted');
