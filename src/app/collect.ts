@@ -15,7 +15,9 @@ import { batchLine, groupLine } from '../collector/output/collected-lines.ts';
 import { loadFunction, readPluginReference } from '../collector/plugins/plugin-reference.ts';
 import { rewardByType } from '../collector/rewards/reward-by-type.ts';
 import { ServerRollouts } from '../collector/server/server-rollouts.ts';
+import { camelCased } from '../config/camel-cased.ts';
 import { keyOf, type CollectConfig } from '../config/collect/collect-config.ts';
+import { boundary } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { Scope } from '../core/scope.ts';
 import { loadVocabulary } from '../engines/server/vocabulary/load-vocabulary.ts';
@@ -91,6 +93,8 @@ async function collectorParts(
     ...{ groupSize: options.groupSize, from },
     ...{ shuffleSeed: dataset.shuffle_seed, epochs: dataset.epochs },
   });
+  // What cannot be kept is said before anything has run.
+  if (place !== null) await keepPosition(place, source);
   onBegin({
     ...{ rows: rows.length, skippedLines, batches: config.batches },
     ...{ batchGroups: options.batchGroups, startGroups: options.startGroups },
@@ -104,6 +108,7 @@ async function collectorParts(
     ...{ listen: {}, watchMs: 1_000, clock: ports.clock, fetch },
   });
   scope.defer(() => port.close());
+  await port.reach(signal);
   const fleet =
     engines === null
       ? null
@@ -122,6 +127,13 @@ async function collectorParts(
 
 function positionFile({ position, baseDir }: CollectConfig): string | null {
   return position === null ? null : path.resolve(baseDir, position);
+}
+
+async function keepPosition(file: string, source: GroupSource): Promise<void> {
+  await boundary(
+    { code: 'CONFIG_INVALID', phase: 'config', what: `writing the position ${file}` },
+    async () => await writePosition(file, source.position),
+  );
 }
 
 async function readHooks(config: CollectConfig): Promise<CollectorHooks> {
@@ -158,16 +170,4 @@ async function typedReward({
     ...{ type, key, custom: null, random: Math.random, vocabulary: await loadVocabulary(file) },
     remote: url === null ? null : { url, timeoutMs: 1_000 * limit, attempts, pauseMs: 500, fetch },
   });
-}
-
-/** Keys of a document as those of an option, tables within tables too. */
-function camelCased(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [
-      key.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase()),
-      typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? camelCased(value as Readonly<Record<string, unknown>>)
-        : value,
-    ]),
-  );
 }

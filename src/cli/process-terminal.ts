@@ -10,6 +10,14 @@ export function processTerminal(): Terminal {
     });
   return {
     out: (text) => void process.stdout.write(`${text}\n`),
+    async handOver(text) {
+      const written = Promise.withResolvers<undefined>();
+      process.stdout.write(text, (error) => {
+        if (error) written.reject(readerGone(error));
+        else written.resolve(undefined);
+      });
+      await written.promise;
+    },
     err: (text) => void process.stderr.write(text),
     isInteractive: process.stderr.isTTY && process.env['TERM'] !== 'dumb',
     get columns() {
@@ -33,4 +41,11 @@ export function processTerminal(): Terminal {
       }
     },
   };
+}
+
+function readerGone(cause: Error): RolloutError {
+  return new RolloutError('CANCELLED', `nobody takes what is printed: ${cause.message}`, {
+    ...{ phase: 'queue', cause },
+    remedy: 'Read to the end, or write to a file.',
+  });
 }

@@ -2,6 +2,8 @@
 export interface Terminal {
   /** Results. */
   out(text: string): void;
+  /** Results that must not be lost: resolves when the reader has them. CANCELLED when nobody reads any more. */
+  handOver(text: string): Promise<void>;
   /** Everything else: progress, warnings, errors. */
   err(text: string): void;
   /** Whether `err` is a terminal on which lines can be redrawn. */

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { CollectedBatchLine, CollectedGroupLine } from '../../src/wire/api/collected-lines.ts';
+import { slipwayInProcess } from '../support/in-process-cli.ts';
 import { startServeProcess } from '../support/serve-process.ts';
 import { repositoryDir } from '../support/slipway-cli.ts';
 
@@ -80,6 +81,67 @@ describe('slipway collect', () => {
       },
     );
   });
+
+  it('ends when nobody reads its lines any more', async () => {
+    const endless = path.join(dir, 'endless.toml');
+    const text = readFileSync(path.join(dir, 'collect.toml'), 'utf8')
+      .replace('batches = 2', '')
+      .replace('position = ', '# ')
+      .replace('"rows.jsonl"', '"rows.jsonl@[:6]"\nepochs = 1000000');
+    writeFileSync(endless, text);
+    const program = `'${process.execPath}' bin/slipway.js collect '${endless}'`;
+    const shell = promisify(execFile)(
+      'bash',
+      ['-c', `${program} | head -1; exit \${PIPESTATUS[0]}`],
+      {
+        ...{ cwd: repositoryDir, timeout: 60_000 },
+      },
+    );
+    await assert.rejects(shell, (error: { code: number; stdout: string; stderr: string }) => {
+      assert.equal(error.code, 130, error.stderr);
+      assert.match(error.stdout, /^\{"type":"group","batch":0,"group":0,.*\n$/);
+      assert.match(error.stderr, /nobody takes what is printed/);
+      return true;
+    });
+  });
+
+  const mistakes: readonly (readonly [
+    string,
+    (text: string) => string,
+    readonly string[],
+    RegExp,
+  ])[] = [
+    [
+      'a position that cannot be kept',
+      (text) => text.replace('position.json', 'nowhere/position.json'),
+      [],
+      /writing the position .*nowhere/,
+    ],
+    [
+      'an output that cannot be written',
+      (text) => text,
+      ['-o', '/nowhere/lines'],
+      /\/nowhere\/lines/,
+    ],
+    [
+      'a server that does not answer',
+      (text) => text.replace(/url = ".*"/, 'url = "http://127.0.0.1:1"'),
+      [],
+      /SERVER_UNREACHABLE/,
+    ],
+  ];
+  for (const [title, change, flags, told] of mistakes)
+    it(`names ${title} before anything has run`, async () => {
+      const file = path.join(dir, 'mistaken.toml');
+      writeFileSync(file, change(readFileSync(path.join(dir, 'collect.toml'), 'utf8')));
+      const ended = await slipwayInProcess(['collect', file, ...flags], {
+        ...{ cwd: dir, variables: { SLIPWAY_STATE_DIR: dir } },
+      });
+      assert.notEqual(ended.exitCode, 0);
+      assert.match(ended.stderr, told);
+      assert.doesNotMatch(ended.stderr, /INTERNAL/);
+      assert.equal(ended.stdout, '');
+    });
 
   it('refuses a configuration that is wrong with exit code 2 and its place', async () => {
     const file = path.join(dir, 'wrong.toml');

@@ -6,6 +6,7 @@ import type { Terminal } from '../../src/cli/terminal.ts';
 function recordingTerminal(written: string[]): Terminal {
   return {
     out: (text) => void written.push(text),
+    handOver: async (text) => void written.push(text),
     err: (text) => void written.push(text),
     isInteractive: true,
     columns: 80,

@@ -24,6 +24,7 @@ async function sessions(argv: readonly string[]): Promise<Ended> {
     terminal: {
       ...{ isInteractive: false, columns: 80, ask: () => Promise.resolve(null) },
       out: (text) => (ended.out += `${text}\n`),
+      handOver: async (text) => void (ended.out += text),
       err: (text) => (ended.err += `${text}\n`),
     },
     ports: () => Promise.reject(new Error('not needed')),

@@ -41,6 +41,7 @@ async function trajectory(argv: readonly string[]): Promise<Ended> {
   let [exitCode, stdout, stderr] = [0, '', ''];
   const terminal: Terminal = {
     out: (text) => void (stdout += `${text}\n`),
+    handOver: async (text) => void (stdout += text),
     err: (text) => void (stderr += text),
     isInteractive: false,
     columns: 80,

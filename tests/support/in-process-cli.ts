@@ -30,6 +30,7 @@ export async function slipwayInProcess(
       stdout += `${text}\n`;
       options.onOut?.(text);
     },
+    handOver: async (text) => void (stdout += text),
     err: (text) => void (stderr += text),
     isInteractive: false,
     columns: 80,

@@ -1,5 +1,4 @@
 /** `slipway collect`: groups for a trainer from a rollout server, as lines of JSON. */
-import { appendFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { collectBatches } from '../../app/collect.ts';
@@ -8,6 +7,7 @@ import type { Logger } from '../../core/logger.ts';
 import { batchText, CollectProgress, collectPlanText } from '../collect-text.ts';
 import type { CommandScope } from '../command-scope.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { openLineOutput } from '../line-output.ts';
 
 interface CollectFlags {
   readonly output?: string;
@@ -47,10 +47,7 @@ async function collect(scope: CommandScope, file: string, flags: CollectFlags): 
   const say = (text: string): void => terminal.err(`${text}\n`);
   const tell = flags.quiet === true ? () => undefined : say;
   const output = flags.output === undefined ? null : path.resolve(ports.machine.cwd, flags.output);
-  const write = async (lines: readonly string[]): Promise<void> => {
-    if (output !== null) await appendFile(output, lines.join(''), { flush: true });
-    else for (const line of lines) terminal.out(line.trimEnd());
-  };
+  await using lines = await openLineOutput(output, terminal);
   const progress = new CollectProgress(tell);
   try {
     const batches = await collectBatches(
@@ -60,9 +57,9 @@ async function collect(scope: CommandScope, file: string, flags: CollectFlags): 
           tell(collectPlanText(plan));
           progress.begin(plan);
         },
-        onGroups: (lines) => write(lines),
+        onGroups: (groups) => lines.write(groups),
         onBatch: async (line) => {
-          await write([`${JSON.stringify(line)}\n`]);
+          await lines.write([`${JSON.stringify(line)}\n`]);
           tell(batchText(line));
         },
       },
