@@ -29,7 +29,7 @@ export interface CollectedGroup {
   readonly seed: GroupSeed;
   readonly members: readonly CollectedMember[];
   readonly durationMs: number;
-  /** Version of the weights when its oldest member was started; null = unknown. */
+  /** Of the weights when its oldest member was started, or older where what is trained was sampled before; null = unknown. */
   readonly oldestVersion: number | null;
 }
 

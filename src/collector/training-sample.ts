@@ -41,3 +41,17 @@ export function masked(sample: TrainingSample): TrainingSample {
     spans: sample.spans.map((span) => ({ ...span, isTrained: false })),
   };
 }
+
+/**
+ * The oldest weights behind samples. `started` is the trainer's version when the rollout began: a call that an update fell into names the later one of its two.
+ * What was sampled before that, in an earlier round, is older. null = unknown.
+ */
+export function oldestVersion(
+  started: number | null,
+  samples: readonly Pick<TrainingSample, 'spans'>[],
+): number | null {
+  if (started === null) return null;
+  const spans = samples.flatMap((sample) => sample.spans).filter(({ isTrained }) => isTrained);
+  const named = spans.map(({ weightVersion }) => weightVersion ?? '');
+  return Math.min(started, ...named.filter((name) => /^\d+$/.test(name)).map(Number));
+}

@@ -4,9 +4,9 @@
  * waits for every rollout, for so long and no longer. Each step is bounded by itself; what fails stands in the receipt and stops nothing.
  */
 import type { CollectorParts } from '../collector-parts.ts';
-import type { GroupPool } from '../pool/group-pool.ts';
 import type { MemberRun } from '../pool/member-run.ts';
 import type { AbortReason, AbortReceipt, RolloutReceipt } from './abort-receipt.ts';
+import type { AbortScope } from './abort-scope.ts';
 import { callHook, type HookCall } from './call-hook.ts';
 import { drain } from './drain.ts';
 import { EnginePasses } from './engine-passes.ts';
@@ -18,7 +18,7 @@ type AbortParts = Pick<
 
 /** Never rejects. The gate stays closed: whoever collects again opens it. */
 export async function abortPool(
-  pool: GroupPool,
+  pool: AbortScope,
   reason: AbortReason,
   parts: AbortParts,
 ): Promise<AbortReceipt> {
@@ -28,7 +28,7 @@ export async function abortPool(
   const runs = pool.runs;
   const running = new Set(runs.filter(({ state }) => state === 'running'));
   observe({ type: 'abort:started', reason, live: running.size });
-  pool.gate.close();
+  pool.close();
   const engines = new EnginePasses(parts);
   await engines.first();
   const rolloutIds = [...running].map(({ request }) => request.rolloutId);

@@ -2,11 +2,11 @@
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { CollectorParts } from '../collector-parts.ts';
-import type { GroupPool } from '../pool/group-pool.ts';
+import type { AbortScope } from './abort-scope.ts';
 
 /** When it resolves no group is at work. */
 export async function drain(
-  pool: GroupPool,
+  pool: AbortScope,
   { clock, options }: Pick<CollectorParts, 'clock' | 'options'>,
 ): Promise<void> {
   const { drainMs } = options.abort;

@@ -1,6 +1,8 @@
 /** What becomes of results, by policy: the same in every driver. */
+import { RolloutError } from '../../core/errors.ts';
 import type { CollectorParts } from '../collector-parts.ts';
-import type { CollectedGroup, DroppedGroup } from '../group.ts';
+import type { CollectedGroup, DroppedGroup, GroupSeed } from '../group.ts';
+import type { MemberEnd } from '../member.ts';
 import type { GroupResult } from '../pool/live-group.ts';
 
 type Unfinished = Extract<GroupResult, { kind: 'unfinished' }>;
@@ -41,6 +43,19 @@ export function surplusGroup(group: CollectedGroup, parts: ResultParts): boolean
   }
 }
 
+/** Its weights are older than the limit. A row that is too slow again and again is not served for ever. */
+export function staleGroup(
+  { seed, ends }: { readonly seed: GroupSeed; readonly ends: readonly (MemberEnd | null)[] },
+  { parts, returns }: { readonly parts: ResultParts; readonly returns: boolean },
+): void {
+  if (!returns || seed.rounds + 1 >= parts.options.maxAttempts) {
+    dropGroup({ seed, reason: 'stale', detail: null, ends }, parts);
+    return;
+  }
+  parts.source.giveBack(seed, []);
+  parts.observe({ type: 'group:returned', seed, as: 'new' });
+}
+
 /** An abort cut it off. */
 export function unfinishedGroup({ seed, remains }: Unfinished, parts: ResultParts): void {
   const { options, source, observe } = parts;
@@ -62,4 +77,16 @@ export function unfinishedGroup({ seed, remains }: Unfinished, parts: ResultPart
       break;
     }
   }
+}
+
+export function stalled(groups: number, reason: string): RolloutError {
+  return new RolloutError(
+    'COLLECTION_STALLED',
+    `${groups} groups in a row came to nothing, the last one as ${reason}`,
+    {
+      phase: 'queue',
+      field: 'maxLostGroups',
+      remedy: 'Read the causes in the report of the batch: rollouts fail one after the other.',
+    },
+  );
 }

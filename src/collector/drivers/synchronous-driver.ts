@@ -2,7 +2,6 @@
  * Collects a batch and ends the rest: more groups than needed are started, the first to be complete are the batch, and the abort follows while the batch is
  * already in its caller's hands. The next `collect` begins when that abort is over.
  */
-import { RolloutError } from '../../core/errors.ts';
 import type { AbortReason, AbortReceipt } from '../abort/abort-receipt.ts';
 import { abortPool } from '../abort/abort-sequence.ts';
 import type { Batch } from '../batch.ts';
@@ -12,8 +11,13 @@ import { GroupPool } from '../pool/group-pool.ts';
 import type { GroupResult } from '../pool/live-group.ts';
 import { BatchLedger } from '../report/batch-ledger.ts';
 import { groupsToStart } from '../submission-scheduler.ts';
-import { dropGroup, keepGroup, surplusGroup, unfinishedGroup } from './batch-results.ts';
+import { dropGroup, keepGroup, stalled, surplusGroup, unfinishedGroup } from './batch-results.ts';
 import type { CollectorDriver } from './driver.ts';
+
+/** A full batch that nobody has yet. */
+export interface GatheredBatch extends Pick<Batch, 'quiet' | 'report'> {
+  readonly kept: readonly CollectedGroup[];
+}
 
 export class SynchronousDriver implements CollectorDriver {
   readonly #parts: CollectorParts;
@@ -30,6 +34,12 @@ export class SynchronousDriver implements CollectorDriver {
   }
 
   async collect(signal: AbortSignal): Promise<Batch | null> {
+    const gathered = await this.gather(signal);
+    return gathered === null ? null : this.handOver(gathered);
+  }
+
+  /** As `collect`, but the groups stay open in the source: `handOver` comes before the next call, or they are rolled out anew after a restart. */
+  async gather(signal: AbortSignal): Promise<GatheredBatch | null> {
     await this.#quiet;
     signal.throwIfAborted();
     const { clock } = this.#parts;
@@ -48,10 +58,14 @@ export class SynchronousDriver implements CollectorDriver {
     ledger.full(clock.monotonicMs() - beganMs);
     this.#quiet = this.#abort('batch-full');
     if (kept.length === 0) return null;
+    return { kept, quiet: this.#quiet, report: () => ledger.report() };
+  }
+
+  handOver({ kept, quiet, report }: GatheredBatch): Batch {
     for (const group of kept) keepGroup(group, this.#parts);
     this.#parts.observe({ type: 'batch:collected', groups: kept.length });
     const groups = kept.toSorted((a, b) => a.seed.groupIndex - b.seed.groupIndex);
-    return { groups, quiet: this.#quiet, report: () => ledger.report() };
+    return { groups, quiet, report };
   }
 
   async stop(reason: AbortReason): Promise<AbortReceipt | null> {
@@ -118,15 +132,7 @@ export class SynchronousDriver implements CollectorDriver {
     const { maxLostGroups } = this.#parts.options;
     if (this.#lostInARow < maxLostGroups) return;
     this.#lostInARow = 0;
-    throw new RolloutError(
-      'COLLECTION_STALLED',
-      `${maxLostGroups} groups in a row came to nothing, the last one as ${reason}`,
-      {
-        phase: 'queue',
-        field: 'maxLostGroups',
-        remedy: 'Read the causes in the report of the batch: rollouts fail one after the other.',
-      },
-    );
+    throw stalled(maxLostGroups, reason);
   }
 
   /** What finished meanwhile is accounted for with the batch. Never rejects. */

@@ -81,9 +81,11 @@ async function run(
 }
 
 async function abort(
-  { options, logger, signal }: AgentAbortInput,
+  { reason, options, logger, signal }: AgentAbortInput,
   { variables, fetch: send }: HarborPluginParts,
 ): ReturnType<HarborPlugin['abort']> {
+  // A flush would end trials that are wanted: those of stale groups end with their requests.
+  if (reason === 'stale') return { cancelled: null, confirmed: [] };
   const url = serverUrl(options, variables);
   const ids = instanceIds(options);
   if (url === null || ids.length === 0) {

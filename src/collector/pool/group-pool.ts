@@ -2,6 +2,7 @@
 import type { CollectorParts } from '../collector-parts.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { GroupSeed } from '../group.ts';
+import { PoolPart } from './pool-part.ts';
 import { LiveGroup, type GroupResult } from './live-group.ts';
 import { MemberRun, type MemberRunParts } from './member-run.ts';
 import { RolloutGate } from './rollout-gate.ts';
@@ -37,6 +38,16 @@ export class GroupPool {
   /** Attempts that wait or run. */
   get runs(): readonly MemberRun[] {
     return [...this.#groups].flatMap(({ runs }) => runs);
+  }
+
+  /** Nothing enters any more, and what waits is turned away. */
+  close(): void {
+    this.gate.close();
+  }
+
+  /** Those groups that have places without an end, and of which this is true. */
+  part(which: (group: LiveGroup) => boolean): PoolPart {
+    return new PoolPart([...this.#groups].filter((group) => group.openPlaces > 0 && which(group)));
   }
 
   start(seed: GroupSeed): void {
@@ -84,6 +95,11 @@ export class GroupPool {
       signal.removeEventListener('abort', leave);
       this.#bells = this.#bells.filter((bell) => bell !== ring);
     }
+  }
+
+  /** Lets those who wait for progress look again, as if there had been one. */
+  wake(): void {
+    this.#ring();
   }
 
   /** No group is at work. */

@@ -6,6 +6,7 @@ import { RolloutError } from '../../core/errors.ts';
 import type { CollectorParts } from '../collector-parts.ts';
 import type { CollectedGroup, DroppedGroup, GroupSeed, MemberRemains } from '../group.ts';
 import type { CollectedMember, MemberEnd, MemberRequest } from '../member.ts';
+import { oldestVersion } from '../training-sample.ts';
 import { finishGroup } from './finish-group.ts';
 import { MemberPlace } from './member-place.ts';
 import type { MemberRun } from './member-run.ts';
@@ -37,11 +38,14 @@ export interface LiveGroupParts extends Pick<
 export class LiveGroup {
   readonly seed: GroupSeed;
   readonly result: Promise<GroupResult>;
+  /** Every place has its end, or was cut off; rewards and filters may follow. */
+  readonly placed: Promise<void>;
   readonly #parts: LiveGroupParts;
   readonly #places: readonly MemberPlace[];
   readonly #runs = new Set<MemberRun>();
   readonly #startedMs: number;
   #open: number;
+  #isCut = false;
   #lost: { readonly reason: 'given-up' | 'lost'; readonly why: string } | null = null;
 
   constructor(seed: GroupSeed, parts: LiveGroupParts) {
@@ -54,6 +58,7 @@ export class LiveGroup {
       return new MemberPlace(at, remains, masksOld);
     });
     this.#open = this.#places.filter(({ member }) => member === null).length;
+    this.placed = this.#fillAll();
     this.result = this.#run();
   }
 
@@ -66,8 +71,24 @@ export class LiveGroup {
     return [...this.#runs];
   }
 
-  async #run(): Promise<GroupResult> {
+  /** Version of the weights when the oldest of what it has or runs was started; null = unknown. */
+  get oldestVersion(): number | null {
+    const members = this.#places.map(({ member }) => member).filter((each) => each !== null);
+    const running = [...this.#runs].map(({ request }) => request.weightVersion);
+    return oldestOf([...members.map(versionOf), ...running]);
+  }
+
+  /** Nothing of it starts any more; what runs is its caller's to end. What is not complete then is unfinished. */
+  cut(): void {
+    this.#isCut = true;
+  }
+
+  async #fillAll(): Promise<void> {
     await Promise.all(this.#places.map((place) => this.#fill(place)));
+  }
+
+  async #run(): Promise<GroupResult> {
+    await this.placed;
     if (this.#lost !== null) return this.#dropped(this.#lost.reason, this.#lost.why);
     const members = this.#places.map(({ member }) => member).filter((each) => each !== null);
     if (members.length < this.#places.length) return this.#unfinished();
@@ -75,7 +96,7 @@ export class LiveGroup {
   }
 
   async #fill(place: MemberPlace): Promise<void> {
-    while (place.member === null && this.#lost === null) {
+    while (place.member === null && this.#lost === null && !this.#isCut) {
       const run = this.#parts.startRun(this.#request(place));
       this.#runs.add(run);
       const end = await run.ended;
@@ -83,7 +104,8 @@ export class LiveGroup {
       if (end !== null) this.#tellEnd(run, end);
       const { causes, options, gate, observe } = this.#parts;
       const { maxAttempts } = options;
-      const verdict = place.take(run, end, { causes, maxAttempts, isOpen: gate.isOpen });
+      const isOpen = gate.isOpen && !this.#isCutOff();
+      const verdict = place.take(run, end, { causes, maxAttempts, isOpen });
       // Its siblings were stopped because of it: their ends say nothing.
       if (this.#isLost()) break;
       if (verdict.kind === 'give-up') this.#lose('given-up', verdict.why);
@@ -117,13 +139,16 @@ export class LiveGroup {
     return this.#lost !== null;
   }
 
+  /** Asked behind a wait, in which somebody may have cut it off. */
+  #isCutOff(): boolean {
+    return this.#isCut;
+  }
+
   async #finish(members: readonly CollectedMember[]): Promise<GroupResult> {
     const { hooks, options, finishing, clock } = this.#parts;
-    const versions = members.map(({ request }) => request.weightVersion);
-    const known = versions.filter((version) => version !== null);
     const group: CollectedGroup = {
       ...{ seed: this.seed, members, durationMs: clock.monotonicMs() - this.#startedMs },
-      oldestVersion: known.length < versions.length ? null : Math.min(...known),
+      oldestVersion: oldestOf(members.map(versionOf)),
     };
     try {
       const finished = await finishGroup(group, { hooks, hookMs: options.hookMs }, finishing);
@@ -165,3 +190,12 @@ export class LiveGroup {
     this.#parts.observe({ type: 'member:ended', request, end, durationMs, isLate });
   }
 }
+
+/** null = one of them is unknown, or there are none. */
+function oldestOf(versions: readonly (number | null)[]): number | null {
+  const known = versions.filter((version) => version !== null);
+  return known.length < versions.length || known.length === 0 ? null : Math.min(...known);
+}
+
+const versionOf = ({ request, end }: CollectedMember): number | null =>
+  oldestVersion(request.weightVersion, end.samples);

@@ -61,9 +61,10 @@ export class MemberRun {
     return until - this.#startedMs;
   }
 
-  /** Tells the port, and abandons it when it does not settle. Idempotent. */
+  /** Tells the port, and abandons it when it does not settle; one that waits for its place is turned away. Idempotent. */
   stop(reason: Error): void {
-    if (this.#life.signal.aborted || this.#state !== 'running') return;
+    const isOver = this.#state !== 'running' && this.#state !== 'waiting';
+    if (this.#life.signal.aborted || isOver) return;
     this.#life.abort(reason);
     const { clock, settleMs } = this.#parts;
     const link = new LinkedAbort([]);
@@ -83,7 +84,7 @@ export class MemberRun {
 
   async #run(): Promise<MemberEnd | null> {
     const { gate, clock, onStarted } = this.#parts;
-    if (!(await gate.enter())) {
+    if (!(await gate.enter(this.#life.signal))) {
       this.#state = 'turned-away';
       this.#endedMs = clock.monotonicMs();
       return null;

@@ -24,14 +24,25 @@ export class RolloutGate {
     return this.#waiting.length;
   }
 
-  /** Resolves when there is a place, which `leave` gives back; false = the gate is closed. */
-  enter(): Promise<boolean> {
-    if (!this.isOpen) return Promise.resolve(false);
+  /** Resolves when there is a place, which `leave` gives back; false = the gate is closed, or `signal` fired first. */
+  enter(signal: AbortSignal): Promise<boolean> {
+    if (!this.isOpen || signal.aborted) return Promise.resolve(false);
     if (this.#inside < this.#limit) {
       this.#inside += 1;
       return Promise.resolve(true);
     }
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => {
+      const give = (hasEntered: boolean): void => {
+        signal.removeEventListener('abort', goAway);
+        resolve(hasEntered);
+      };
+      const goAway = (): void => {
+        this.#waiting = this.#waiting.filter((each) => each !== give);
+        resolve(false);
+      };
+      signal.addEventListener('abort', goAway, { once: true });
+      this.#waiting.push(give);
+    });
   }
 
   /** The place passes to the first who waits without being free in between. */

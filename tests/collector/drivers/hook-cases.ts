@@ -76,6 +76,8 @@ export interface HookRun {
   readonly lookups: number;
   /** Rollouts that had to be told by the drain. */
   readonly stopped: number;
+  /** Ends what a driver has begun beyond that. */
+  readonly close: () => Promise<unknown>;
 }
 
 /** Collects one group of three, of which two are stragglers, and everything that the abort does to them. */
@@ -134,8 +136,9 @@ export async function runHookCase(
   if (batch === null) throw new Error('there is no batch');
   const receipt = (await batch.quiet) ?? (await driver.stop('stopped'));
   if (receipt === null) throw new Error('nothing was aborted');
-  await driver.stop('shutdown');
-  return { batch, receipt, logger, requests, lookups, stopped: rollouts.stopped.length };
+  const close = () => driver.stop('shutdown');
+  const heard = { requests: [...requests], lookups, stopped: rollouts.stopped.length };
+  return { batch, receipt, logger, ...heard, close };
 }
 
 /** It has one request left after the first pass. */
