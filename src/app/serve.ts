@@ -21,6 +21,7 @@ import { RolloutScheduler } from '../scheduler/rollout-scheduler.ts';
 import { buildControlServer } from '../server/control-server.ts';
 import { defaultServerLimits } from '../server/ports.ts';
 import { healthOf } from '../server/routes/health.ts';
+import { OwnKeys } from '../server/own-keys.ts';
 import { openBranchPicker } from '../sessions/samples/named-picker.ts';
 import type { RolloutStore } from '../store/rollout-store.ts';
 import { SecretMask } from '../telemetry/secret-mask.ts';
@@ -35,6 +36,7 @@ import { DiskWatch } from './serve/disk-watch.ts';
 import { loadOf, openLoadEngine } from './serve/engine-load.ts';
 import { watchFiles } from './serve/file-watch.ts';
 import { keyFiles, otlpHeadersOf } from './serve/key-sources.ts';
+import { openCollections } from './serve/open-collections.ts';
 import { openGateway } from './serve/gateway/open-gateway.ts';
 import { endLeftProcesses } from './serve/left-processes.ts';
 import { closeServer, listen } from './serve/listen.ts';
@@ -197,9 +199,15 @@ export async function startServer(
   background.push(agentServer.watch(life.signal));
   const limits = { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes };
   scope.defer(() => gateway.stopListening());
+  const keys = new OwnKeys(callers.keys);
+  const collections = openCollections({
+    ...{ ports, logger: log, dir: config.collections.dir, keys, policy },
+    hide: (found) => mask.add(found),
+    controlUrl: () => controlUrl,
+  });
   const control = buildControlServer({
     ...{ service: scheduler, logger: log, instanceId, limits, clock, version },
-    ...{ keys: callers.keys, allowFrom: callers.allowFrom },
+    ...{ keys, allowFrom: callers.allowFrom },
     files: archive,
     milesPayload: (file, layers) => samples.milesPayload(file, layers),
     metrics: telemetry,
@@ -207,9 +215,11 @@ export async function startServer(
       ...{ service: scheduler, delivery: callbacks, backend, gateway: routes, clock },
       disk: () => disk.look(),
     }),
-    ...{ addresses: policy, agentServer, adminSecret },
+    ...{ addresses: policy, agentServer, adminSecret, collections },
   });
   scope.defer(() => closeServer(control));
+  // Before the server that they talk to.
+  scope.defer(() => collections.close());
   const dataUrls = await gateway.listen();
   const controlUrl = await listen(
     control,
@@ -245,6 +255,8 @@ export async function startServer(
   let ending: Promise<void> | null = null;
   const end = async (hurry: AbortSignal): Promise<void> => {
     log.log('info', 'the server stops');
+    // Beside the stages of the scheduler, which end what does not end by itself.
+    void collections.close();
     try {
       // The process ends at a third signal: no stage of its own is needed for that.
       await scheduler.stop({ drainMs: config.shutdown.drainMs, hurry, abortMs, force: never });

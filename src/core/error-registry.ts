@@ -140,6 +140,7 @@ export const errorRegistry = {
   ROLLOUT_INTERRUPTED: row(503, 'infrastructure', true, 'RuntimeError', 'The server died while the rollout ran, after its agent had begun.'),
   ROLLOUT_CONFLICT: row(409, 'input', false, 'FileExistsError', 'The id belongs to another rollout, or was cancelled before it came.'),
   COLLECTION_STALLED: row(503, 'infrastructure', true, 'RuntimeError', 'Too many groups of a collector in a row came to nothing.'),
+  COLLECTION_OVER: row(409, 'input', false, 'ValueError', 'The collection has ended, or is being stopped.'),
   PLUGIN_INVALID: row(400, 'input', false, 'ImportError', 'The module of an agent plugin or hook cannot be loaded, or does not export what it is named for.'),
   SERVER_STOPPING: row(503, 'infrastructure', true, 'RuntimeError', 'The server is shutting down.'),
   SESSION_NOT_FOUND: row(404, 'input', false, 'ValueError', 'There is no session of this id on this instance.'),

@@ -7,6 +7,7 @@ import type { ControlServerParts } from './ports.ts';
 import { addRoute, methodsOf, type Routing } from './route.ts';
 import { addAgentServerRoutes } from './routes/agent-server.ts';
 import { addCallbackRoutes } from './routes/callbacks.ts';
+import { addCollectionRoutes } from './routes/collections.ts';
 import { addDoctorRoutes } from './routes/doctor.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addFileRoutes } from './routes/files.ts';
@@ -34,6 +35,7 @@ export function buildControlServer(parts: ControlServerParts): FastifyInstance {
   addCallbackRoutes(routing);
   addDoctorRoutes(routing);
   addAgentServerRoutes(routing, parts.agentServer);
+  addCollectionRoutes(routing);
   const document = openApiDocument(parts.version);
   addRoute(routing, operations.openApi, () => document);
   return app;

@@ -5,6 +5,7 @@ import type { Diagnosis } from '../wire/rollout/diagnosis.ts';
 import type { AgentServer } from '../agent-server/agent-server.ts';
 import type { Caller, RolloutService } from '../scheduler/rollout-service.ts';
 import type { AdminSecret } from './admin-secret.ts';
+import type { Collections } from './collections/collections.ts';
 import type { KeyRing } from './key-ring.ts';
 
 /** Says why a rollout, or everything, is not moving: `HangFinder`. Bounded in time: what does not answer is a finding, not a wait. */
@@ -84,6 +85,8 @@ export interface ControlServerParts {
   readonly agentServer: AgentServer;
   /** Of the routes that end trials; null = whoever may call may call those. */
   readonly adminSecret: AdminSecret;
+  /** Collects groups for trainers. */
+  readonly collections: Collections;
   /** `instance_id` of `/health`; null = none. */
   readonly instanceId: string | null;
   /** `info.version` of the OpenAPI document. */

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { collectorBegin } from '../../src/collector/group-source.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { silentLogger } from '../../src/core/logger.ts';
+import { Collections } from '../../src/server/collections/collections.ts';
 import { commonAnswers, operations, type Operation } from '../../src/wire/api/operations.ts';
 import { openApiDocument } from '../../src/wire/api/openapi.ts';
 import { rolloutBody, Serving } from './serving.ts';
@@ -25,6 +29,57 @@ interface OpenApi {
 
 const document = openApiDocument('1.2.3') as unknown as OpenApi;
 const all = Object.values<Operation>(operations);
+
+type Check = (operation: Operation, url: string, payload?: unknown) => Promise<string>;
+
+/** Room for one, which collects nothing until it is stopped. */
+function oneIdleCollection(): Collections {
+  return new Collections({
+    ...{ clock: systemClock, logger: silentLogger, max: 1 },
+    open: async () => ({
+      driver: {
+        collect: (signal) =>
+          new Promise((_resolve, reject) =>
+            signal.addEventListener('abort', () => reject(signal.reason as Error)),
+          ),
+        stop: async () => null,
+      },
+      ...{ rows: 1, skippedLines: 0, position: () => collectorBegin, close: async () => undefined },
+    }),
+  });
+}
+
+async function checkCollections(check: Check): Promise<void> {
+  const o = operations;
+  const all = '/api/v1/collections';
+  await check(o.createCollection, all, { dataset: {} });
+  const body = { dataset: { rows: [{ prompt: 'x' }] } };
+  const { id } = JSON.parse(await check(o.createCollection, all, body)) as { id: string };
+  await check(o.createCollection, all, body);
+  await check(o.listCollections, all);
+  const changes = [
+    ...[
+      [o.acknowledgeGroups, 'ack', { through: 0 }] as const,
+      [o.pauseCollection, 'pause', {}] as const,
+    ],
+    ...[
+      [o.resumeCollection, 'resume', {}] as const,
+      [o.setWeightVersion, 'weight-version', { version: 1 }] as const,
+    ],
+    [o.stopCollection, 'stop', {}] as const,
+  ];
+  for (const at of [`${all}/${id}`, `${all}/nobody`]) {
+    await check(o.inspectCollection, at);
+    if (at.endsWith('nobody')) await check(o.collectedGroups, `${at}/groups`);
+    await check(o.collectedGroups, `${at.replace('nobody', id)}/groups?after=x`);
+    for (const [operation, what, payload] of changes)
+      await check(operation, `${at}/${what}`, payload);
+  }
+  await check(o.acknowledgeGroups, `${all}/${id}/ack`, { through: 9 });
+  await check(o.setWeightVersion, `${all}/${id}/weight-version`, { version: 'x' });
+  for (const [operation, what, payload] of changes.slice(1))
+    await check(operation, `${all}/${id}/${what}`, payload);
+}
 
 describe('the OpenAPI document', () => {
   it('refers only to what it holds, and names every operation and parameter once', () => {
@@ -80,6 +135,7 @@ describe('the OpenAPI document', () => {
         diagnose: async () => null,
       },
       instanceId: 'i',
+      collections: oneIdleCollection(),
       files: {
         list: async () => [{ path: 'a', sizeBytes: 1, sha256: 'f', modifiedAt: new Date(0) }],
         locate: async () => null,
@@ -94,9 +150,10 @@ describe('the OpenAPI document', () => {
       const answer = commonAnswers(operation)[got.statusCode];
       assert.ok(answer !== undefined, `${operation.id} answers ${got.statusCode}`);
       seen.add(`${operation.id} ${got.statusCode}`);
-      if (answer.schema === undefined) return;
+      if (answer.schema === undefined) return got.body;
       // A key that the schema does not have would be missing here.
       assert.deepEqual(answer.schema.parse(got.json()), got.json());
+      return got.body;
     };
     const o = operations;
     await check(o.submitRollout, '/rollout', rolloutBody('r1'));
@@ -141,6 +198,7 @@ describe('the OpenAPI document', () => {
     await check(o.flushAllTrials, '/flush_all', { prune: true });
     await check(o.flushAllTrials, '/flush_all', { prune: 'perhaps' });
     await check(o.clients, '/clients');
+    await checkCollections(check);
     // What is left needs a file, a stream, a wrong key or a defect, which have tests of their own.
     const untried = all.flatMap((operation) =>
       Object.keys(commonAnswers(operation))
@@ -159,6 +217,9 @@ describe('the OpenAPI document', () => {
       'deadCallbacks 422',
       'replayCallback 200',
       'doctorOfRollout 200',
+      'createCollection 400',
+      'collectedGroups 200',
+      'collectedGroups 429',
     ]);
   });
 });

@@ -5,6 +5,7 @@ import { RunEnds } from '../../src/agent-server/run-ends.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Logger } from '../../src/core/logger.ts';
 import { buildControlServer } from '../../src/server/control-server.ts';
+import { Collections } from '../../src/server/collections/collections.ts';
 import type { KeyRing } from '../../src/server/key-ring.ts';
 import { compileAllowFrom } from '../../src/server/may-listen.ts';
 import {
@@ -67,6 +68,10 @@ export class Serving<S extends RolloutService = FakeRolloutService> implements A
       metrics: { contentType: 'text/plain; version=0.0.4', text: async () => 'up 1\n' },
       doctor: { diagnose: async () => null, diagnoseServer: async () => [] },
       addresses: new UrlPolicy({ allow: [], privateAddresses: 'allow' }),
+      collections: new Collections({
+        ...{ clock: systemClock, logger, max: 0 },
+        open: () => Promise.reject(new Error('no collector')),
+      }),
       ...{ agentServer: agentServerOver(this.service, logger), adminSecret: null },
       ...{ clock: systemClock, logger, instanceId: null, version: '1.2.3' },
       ...rest,

@@ -50,23 +50,37 @@ export async function readDataset(
       }
     },
   );
-  const sliced = rows.slice(start, end);
-  if (sliced.length > 0) return { rows: sliced, skippedLines };
-  throw new RolloutError('DATASET_EMPTY', `${pathAndSlice} holds no row`, {
+  return notEmpty({ rows: rows.slice(start, end), skippedLines }, pathAndSlice);
+}
+
+/** The same of rows that are there already. */
+export function datasetRows(
+  documents: readonly Readonly<Record<string, unknown>>[],
+  columns: DatasetColumns,
+): ReadDataset {
+  const rows = documents.map((document, rowIndex) => rowOf(document, { rowIndex, columns }));
+  return notEmpty({ rows, skippedLines: 0 }, 'the dataset');
+}
+
+function notEmpty(read: ReadDataset, name: string): ReadDataset {
+  if (read.rows.length > 0) return read;
+  throw new RolloutError('DATASET_EMPTY', `${name} holds no row`, {
     ...{ phase: 'config', field: 'dataset' },
     remedy: 'Name a JSONL file with one object per line, and a slice that is not empty.',
   });
 }
 
-function sliceOf(text: string): {
+/** `slice`: as it is written, empty where there is none. */
+export function sliceOf(text: string): {
   readonly file: string;
+  readonly slice: string;
   readonly start: number;
   readonly end: number | undefined;
 } {
-  const slice = /^(.*)@\[(-?\d*):(-?\d*)\]$/s.exec(text);
-  if (slice === null) return { file: text, start: 0, end: undefined };
-  const [, file = '', start = '', end = ''] = slice;
-  return { file, start: Number(start), end: end === '' ? undefined : Number(end) };
+  const found = /^(.*)(@\[(-?\d*):(-?\d*)\])$/s.exec(text);
+  if (found === null) return { file: text, slice: '', start: 0, end: undefined };
+  const [, file = '', slice = '', start = '', end = ''] = found;
+  return { file, slice, start: Number(start), end: end === '' ? undefined : Number(end) };
 }
 
 function objectOf(line: string): Readonly<Record<string, unknown>> | null {

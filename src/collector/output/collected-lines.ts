@@ -64,14 +64,14 @@ export async function batchLine(batch: Batch, index: number): Promise<CollectedB
 function abortOf(receipt: AbortReceipt): NonNullable<CollectedBatchLine['abort']> {
   const by: Record<string, number> = {};
   for (const { how } of receipt.rollouts) by[how] = (by[how] ?? 0) + 1;
-  const problems = [
-    receipt.discoveryProblem,
-    ...receipt.engines.map(({ problem }) => problem),
-    receipt.hook.problem,
-  ].filter((problem) => problem !== null);
   return {
     ...{ rollouts: receipt.rollouts.length, by, engines: receipt.engines.length },
     ...{ hook: receipt.hook.state, duration_ms: Math.round(receipt.durationMs) },
-    ...{ is_complete: receipt.isComplete, problems },
+    ...{ is_complete: receipt.isComplete, problems: problemsOfAbort(receipt) },
   };
+}
+
+export function problemsOfAbort({ discoveryProblem, engines, hook }: AbortReceipt): string[] {
+  const found = [discoveryProblem, ...engines.map(({ problem }) => problem), hook.problem];
+  return found.filter((problem) => problem !== null);
 }

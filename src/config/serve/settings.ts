@@ -181,6 +181,9 @@ export const settings = {
     pruneIntervalMs: setting(seconds(1), 1_800_000, 'how often what dead runs of Slipway left is looked for', { key: 'prune_interval_sec', otherVariable: 'DOCKER_PRUNE_INTERVAL_SEC' }),
     maxWaiting: setting(whole(0), 4096, 'requests to `/run` that may wait for a place in the queue'),
   },
+  collections: {
+    dir: setting(folder, null, 'folder of the datasets that collections may name; none = their rows come in the request'),
+  },
   rollouts: {
     train: setting(flag, false, 'samples are made of rollouts that do not say so themselves'),
     trainSummaries: setting(flag, false, 'summaries that an agent made of its history are trained too'),

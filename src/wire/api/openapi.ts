@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { admissionDocument, capacityDocument } from './admission.ts';
 import { callbackDocument, callbacksDocument } from './callback.ts';
+import {
+  abortReceiptDocument,
+  collectionDocument,
+  collectionPosition,
+  collectionRequest,
+  collectionsDocument,
+} from './collection.ts';
 import { errorDocument, validationDocument, validationProblem } from './common.ts';
 import { diagnosisDocument, doctorDocument } from './diagnosis.ts';
 import { eventDocument, eventsDocument, gapDocument } from './event.ts';
@@ -22,11 +29,16 @@ import { rolloutRequestSchema } from '../rollout/rollout-request.ts';
 
 /** Schemas that have a name in the document; the others stand where they are used. */
 const named: Readonly<Record<string, z.ZodType>> = {
+  AbortReceipt: abortReceiptDocument,
   Admission: admissionDocument,
   Callback: callbackDocument,
   Callbacks: callbacksDocument,
   CancelRequest: cancelRequestSchema,
   Capacity: capacityDocument,
+  Collection: collectionDocument,
+  CollectionPosition: collectionPosition,
+  CollectionRequest: collectionRequest,
+  Collections: collectionsDocument,
   Diagnosis: diagnosisDocument,
   Dispositions: dispositionsSchema,
   Doctor: doctorDocument,

@@ -9,6 +9,7 @@ import { rolloutStates } from '../rollout/rollout-state.ts';
 import { agentServerOperations } from './agent-server.ts';
 import { admissionDocument, capacityDocument } from './admission.ts';
 import { callbackDocument, callbacksDocument } from './callback.ts';
+import { collectionOperations } from './collection.ts';
 import { errorDocument, validationDocument } from './common.ts';
 import { doctorDocument } from './diagnosis.ts';
 import { eventsDocument } from './event.ts';
@@ -291,7 +292,12 @@ const api = {
   },
 } as const satisfies Record<string, Operation>;
 
-export const operations = { ...protocol, ...agentServerOperations, ...api };
+export const operations = {
+  ...protocol,
+  ...agentServerOperations,
+  ...api,
+  ...collectionOperations,
+};
 
 /** What any route may answer, beside its own. */
 export function commonAnswers(operation: Operation): Readonly<Record<number, Answer>> {
