@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { adminSecretOf } from '../../src/server/admin-secret.ts';
+import { UrlPolicy } from '../../src/wire/url-policy.ts';
 import { FakeRolloutService } from '../fakes/fake-rollout-service.ts';
 import { agentServerOver, bearer, blueKey, Serving, threeKeys } from './serving.ts';
 
@@ -48,6 +49,15 @@ describe('POST /run', () => {
           await rm(tasksDir, { recursive: true });
         }
       });
+
+  it('refuses a model at an address that may not be named, before any client of it is asked', async () => {
+    const addresses = new UrlPolicy({ allow: [], privateAddresses: 'deny' });
+    await using serving = new Serving({ addresses });
+    const answer = await serving.post('/run', right);
+    assert.equal(answer.statusCode, 422);
+    assert.match(answer.body, /base_url names a private address: 127\.0\.0\.1/);
+    assert.deepEqual((await serving.ask({ url: '/clients' })).json(), {});
+  });
 
   const missing = (field: string, input: unknown) => ({
     ...{ type: 'missing', loc: ['body', field], msg: 'Field required', input },

@@ -1,17 +1,16 @@
 /** The agent server over the scheduler: names are resolved, heartbeats asked and dead runs cleaned up with the real parts. */
 import { lookup } from 'node:dns/promises';
 import { AgentServer } from '../../agent-server/agent-server.ts';
-import type { ProbeHealth } from '../../agent-server/heartbeats.ts';
 import type { RunEnds } from '../../agent-server/run-ends.ts';
 import { answerMarginMs, type ServeConfig } from '../../config/serve/read-serve-config.ts';
 import { readSecrets, type SecretSources } from '../../config/serve/read-secrets.ts';
-import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RolloutService } from '../../scheduler/rollout-service.ts';
 import { adminSecretOf, type AdminSecret } from '../../server/admin-secret.ts';
 import type { SecretMask } from '../../telemetry/secret-mask.ts';
 import type { AppPorts } from '../ports.ts';
 import { cleanDeadRuns } from './clean-dead-runs.ts';
+import { healthProbe } from './health-probe.ts';
 
 export interface AgentServerSources {
   readonly service: RolloutService;
@@ -66,24 +65,4 @@ async function secretOf(place: string | null, sources: SecretSources): Promise<s
   const name = 'agent_server.admin_secret';
   const found = await readSecrets({ [name]: [place] }, sources);
   return found[name]?.[0] ?? null;
-}
-
-/** Always plain http, as the trainer's session servers speak it. */
-function healthProbe(timeoutMs: number): ProbeHealth {
-  return async (target, { wantsInstance, signal }) => {
-    using limit = new LinkedAbort([signal], {
-      ms: timeoutMs,
-      reason: () => new Error(`no answer within ${timeoutMs / 1000} s`),
-    });
-    const answer = await fetch(`http://${target}/health`, { signal: limit.signal });
-    const text = await answer.text();
-    if (answer.status !== 200) throw new Error(`it answers with status ${answer.status}`);
-    if (!wantsInstance) return null;
-    const body: unknown = JSON.parse(text);
-    const id: unknown =
-      typeof body === 'object' && body !== null && 'session_server_instance_id' in body
-        ? body.session_server_instance_id
-        : null;
-    return typeof id === 'string' ? id : null;
-  };
 }

@@ -4,12 +4,18 @@ import { IdentityProblem } from '../../agent-server/identity.ts';
 import { agentServerOperations as operations } from '../../wire/api/agent-server.ts';
 import { flushAllRequestSchema, flushRequestSchema } from '../../wire/agent-server/admin.ts';
 import { runRequestSchema } from '../../wire/agent-server/run.ts';
-import { Refusal, refuse } from '../refusal.ts';
+import { brokenRule } from '../../wire/rollout/validation.ts';
+import type { AddressPolicy } from '../ports.ts';
+import { invalid, Refusal, refuse } from '../refusal.ts';
 import { readBody } from '../request-body.ts';
 import { addRoute, type Call, type Routing } from '../route.ts';
 
 export function addAgentServerRoutes(routing: Routing, agentServer: AgentServer): void {
-  addRoute(routing, operations.runTrial, async (call) => await run(agentServer, call));
+  addRoute(
+    routing,
+    operations.runTrial,
+    async (call) => await run(call, { ...routing.parts, agentServer }),
+  );
   addRoute(routing, operations.flushTrials, ({ request, caller }) => {
     const body = readBody(flushRequestSchema, request);
     try {
@@ -30,12 +36,24 @@ export function addAgentServerRoutes(routing: Routing, agentServer: AgentServer)
   addRoute(routing, operations.clients, ({ caller }) => agentServer.clients(caller));
 }
 
-async function run(agentServer: AgentServer, { request, reply, caller }: Call): Promise<unknown> {
+async function run(
+  { request, reply, caller }: Call,
+  {
+    agentServer,
+    addresses,
+  }: { readonly agentServer: AgentServer; readonly addresses: AddressPolicy },
+): Promise<unknown> {
   const body = readBody(runRequestSchema, request);
+  const problem = URL.canParse(body.base_url) ? addresses.problem(body.base_url) : null;
+  if (problem !== null)
+    throw invalid([brokenRule(['body', 'base_url'], `base_url ${problem}`, null)]);
   const gone = new AbortController();
-  reply.raw.once('close', () => {
+  const leave = (): void => {
     if (!reply.raw.writableFinished) gone.abort(new Error('the client has hung up'));
-  });
+  };
+  reply.raw.once('close', leave);
+  // While its body was read, before anybody listened.
+  if (request.raw.socket.destroyed) leave();
   const answer = await agentServer.run(body, { caller, signal: gone.signal });
   if (answer.kind === 'reply') return answer.reply;
   const headers = { 'retry-after': String(Math.max(1, Math.ceil(answer.retryAfterS))) };
