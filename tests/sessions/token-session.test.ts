@@ -13,10 +13,11 @@ const user = (content: string): ChatMessage => ({ role: 'user', content });
 const assistant = (content: string): ChatMessage => ({ role: 'assistant', content });
 const tool: ToolDefinition = { type: 'function', function: { name: 'run' } };
 
-function open(options: ToyOptions = {}) {
+function open({ mostIds, ...options }: ToyOptions & { readonly mostIds?: number } = {}) {
   const codec = toyCodec({ appendRoles: ['tool', 'user'], ...options });
   const session = new TokenSession({
     ...{ codec, renderer: codecRenderer(codec), matches: looseToolCallMatcher },
+    ...(mostIds !== undefined && { mostIds }),
   });
   const ask = (messages: readonly ChatMessage[], others: Partial<Conversation> = {}) =>
     session.prompt({ messages, tools: [], templateVariables: {}, ...others });
@@ -172,4 +173,32 @@ test('a turn that nobody sampled is new text where the family has a place for it
   const made = [user('a'), assistant('b'), user('c'), assistant('made up'), user('d')];
   const prompt = await ask(made);
   assert.deepEqual([prompt.source, prompt.kept], ['history-changed', before.length]);
+});
+
+describe('checkpoints that are too many', () => {
+  test('are forgotten, the oldest first and from their ends, but never those of the last path', async () => {
+    const { ask, turn } = open({ mostIds: 45 });
+    const answered = [user('a'), assistant('b')];
+    await turn([user('a')], 'b');
+    await turn([...answered, user('c')], 'd');
+    await turn([user('x'.repeat(30))], 'y');
+    const deep = await ask([...answered, user('c'), assistant('d'), user('e')]);
+    assert.equal(deep.source, 'history-changed');
+    assert.equal((await ask([...answered, user('c')])).source, 'fork');
+    assert.equal((await ask([user('x'.repeat(30)), assistant('y'), user('z')])).source, 'append');
+    await turn([user('w'.repeat(80))], 'v');
+    assert.equal((await ask([...answered, user('c')])).source, 'history-changed');
+    assert.equal((await ask([user('w'.repeat(80)), assistant('v'), user('u')])).source, 'append');
+  });
+
+  test('may be forgotten while a call goes on from them: its own is whole', async () => {
+    const { session, ask, turn } = open({ mostIds: 60 });
+    const before = await turn([user('a')], 'b');
+    const running = await ask([user('a'), assistant('b'), user('c')]);
+    await turn([user('x'.repeat(60))], 'y');
+    session.answered(running, [100, toyIds.end], { text: 'd', reasoning: null, toolCalls: [] });
+    const next = await ask([user('a'), assistant('b'), user('c'), assistant('d'), user('e')]);
+    assert.equal(next.source, 'append');
+    assert.ok(begins(next, [...before, ...running.ids.subarray(before.length), 100, toyIds.end]));
+  });
 });

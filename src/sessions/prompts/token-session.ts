@@ -49,18 +49,26 @@ export interface SessionPrompt {
   readonly conversation: Conversation;
 }
 
+/** Of one rollout's checkpoints together. A client that sends its history back otherwise than it got it leaves a whole one with every call. */
+const mostIds = 1024 * 1024;
+
 export interface TokenSessionOptions {
   readonly codec: ChatCodec;
   readonly renderer: PromptRenderer;
   readonly matches: MessageMatcher;
+  /** How many ids its checkpoints may have together, but for the path of the last one: the oldest paths are forgotten from their ends. */
+  readonly mostIds?: number;
 }
 
 export class TokenSession {
   readonly #options: TokenSessionOptions;
-  readonly #checkpoints: Checkpoint[] = [];
+  /** The oldest first. */
+  readonly #checkpoints = new Set<Checkpoint>();
   readonly #children = new Map<Checkpoint | null, Checkpoint[]>();
   readonly #counts = new Map<PromptSource, number>();
   #prompts = 0;
+  #answers = 0;
+  #ids = 0;
 
   constructor(options: TokenSessionOptions) {
     this.#options = options;
@@ -82,7 +90,10 @@ export class TokenSession {
 
   /** The engine came to its end: later calls may go on from here. */
   answered(prompt: SessionPrompt, outputIds: readonly number[], message: SampledMessage): void {
-    const { parent, conversation, kept, ids } = prompt;
+    const { conversation, ids } = prompt;
+    // Its checkpoint may be forgotten by now.
+    const isKnown = prompt.parent !== null && this.#checkpoints.has(prompt.parent);
+    const { parent, kept } = isKnown ? prompt : { parent: null, kept: 0 };
     const known = parent?.messagesEnd ?? 0;
     const own = new Int32Array(ids.length - kept + outputIds.length);
     own.set(ids.subarray(kept));
@@ -92,12 +103,36 @@ export class TokenSession {
       messages: [...messagesIn(conversation).slice(known), assistantMessage(message)],
       messagesEnd: conversation.messages.length + 1,
       end: ids.length + outputIds.length,
-      ...{ seq: this.#checkpoints.length, children: 0 },
+      ...{ seq: this.#answers, children: 0 },
     };
-    this.#checkpoints.push(checkpoint);
+    this.#answers += 1;
+    this.#checkpoints.add(checkpoint);
+    this.#ids += own.length;
     const siblings = this.#children.get(parent);
     if (siblings === undefined) this.#children.set(parent, [checkpoint]);
     else siblings.push(checkpoint);
+    this.#forgetOld(checkpoint);
+  }
+
+  #forgetOld(newest: Checkpoint): void {
+    const { mostIds: most = mostIds } = this.#options;
+    if (this.#ids <= most) return;
+    for (const oldest of this.#checkpoints) {
+      let end: Checkpoint | null = oldest;
+      while (end !== null && end !== newest && this.#ids > most && !this.#children.has(end)) {
+        this.#forget(end);
+        end = end.parent;
+      }
+    }
+  }
+
+  #forget(checkpoint: Checkpoint): void {
+    const { parent, ids } = checkpoint;
+    this.#checkpoints.delete(checkpoint);
+    this.#ids -= ids.length;
+    const siblings = (this.#children.get(parent) ?? []).filter((one) => one !== checkpoint);
+    if (siblings.length > 0) this.#children.set(parent, siblings);
+    else this.#children.delete(parent);
   }
 
   async #prompt(conversation: Conversation, isFirst: boolean): Promise<SessionPrompt> {
