@@ -153,7 +153,7 @@ export async function startServer(
     ...{ dir: archiveDirOf(dataDir), logger: log, secrets },
     saveFolder: (task) => archiveThread.save(task),
   });
-  const samples = new SamplesThread();
+  const samples = new SamplesThread(clock);
   scope.defer(() => samples.close());
   const gateway = openGateway(config, {
     ...{ ports, logger: log, policy },

@@ -13,6 +13,8 @@ import type { SamplesTask } from '../../../src/gateway/samples/sample-maker.ts';
 import { SamplesThread } from '../../../src/gateway/samples/samples-thread.ts';
 import type { SampleRules } from '../../../src/wire/rollout/train-rules.ts';
 import type { SampleLine } from '../../../src/wire/samples/sample-lines.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
+import { until } from '../../support/until.ts';
 
 const rules: SampleRules = {
   ...{ trainsSummaries: false, picker: 'drop_retries', maxTokens: null },
@@ -155,7 +157,7 @@ describe('the thread of samples', { timeout: 60_000 }, () => {
   it('is there again for the next rollout, and for those that wait, when a picker has killed it', async () => {
     using kept = new Kept();
     const captured = await kept.capture(two);
-    const thread = new SamplesThread();
+    const thread = new SamplesThread(systemClock);
     try {
       const picker = `${path.join(import.meta.dirname, 'deadly-picker.ts')}:kill`;
       const deadly = thread.make(kept.task(captured, { rules: { ...rules, picker } }));
@@ -172,5 +174,24 @@ describe('the thread of samples', { timeout: 60_000 }, () => {
       await thread.close();
     }
     assert.equal((await thread.make(kept.task(captured))).samples.notTrainable?.reason, 'not-made');
+  });
+
+  it('is given up when it does not come back, and the next rollout gets another', async () => {
+    using kept = new Kept();
+    const captured = await kept.capture(two);
+    const clock = new ManualClock();
+    const thread = new SamplesThread(clock);
+    try {
+      const picker = `${path.join(import.meta.dirname, 'deadly-picker.ts')}:stay`;
+      const stuck = thread.make(kept.task(captured, { rules: { ...rules, picker } }));
+      const waiting = thread.make(kept.task(captured));
+      await until('it is at work', () => clock.pauses.length > 0);
+      clock.advance(600_000);
+      assert.match((await stuck).samples.notTrainable?.message ?? '', /longer than 10 minutes/);
+      assert.equal((await waiting).samples.count, 1);
+      assert.deepEqual(clock.pauses, []);
+    } finally {
+      await thread.close();
+    }
   });
 });

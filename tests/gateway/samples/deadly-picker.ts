@@ -6,3 +6,7 @@ export function kill(): never {
 export function nothing(): readonly [] {
   return [];
 }
+
+export function stay(): never {
+  for (;;);
+}
