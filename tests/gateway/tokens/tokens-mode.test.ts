@@ -95,6 +95,13 @@ describe('a call whose prompt is made of ids here', () => {
       assert.match(demanded.text, /tool_choice/);
       assert.equal(engine.log().length, 0, 'the engine hears nothing of them');
     }
+    for (const unkept of [{ functions: [tools] }, { continue_final_message: true }]) {
+      const { status, text } = await say('chat', unkept);
+      assert.equal(status, 400, text);
+      assert.match(text, new RegExp(`"param":"${Object.keys(unkept).join()}"`));
+    }
+    const empty = { functions: [], continue_final_message: false, regex: null };
+    assert.equal((await say('chat', empty)).status, 200);
     for (const name of names) {
       const long = await say(name, name === 'responses' ? { input: words(90) } : { messages: [{ role: 'user', content: words(90) }] }); // prettier-ignore
       assert.equal(long.status, 400, long.text);

@@ -64,6 +64,12 @@ const silent = [
   ...['parallel_tool_calls', 'reasoning_effort', 'user', 'store', 'metadata', 'service_tier'],
   ...['safety_identifier', 'prompt_cache_key', 'tool_stream'],
 ];
+/** Would make another prompt, or bind the answer. */
+const refused = [
+  ...['functions', 'function_call', 'continue_final_message', 'chat_template', 'documents'],
+  ...['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar', 'structured_outputs'],
+  ...['regex', 'ebnf'],
+];
 const known = new Set([...Object.keys(requestSchema.shape), ...further, ...silent]);
 
 /** Throws `RequestProblem`. */
@@ -75,6 +81,12 @@ export function readRequest(body: unknown, text = '{}'): ReadRequest<ChatExtra> 
   const given = read.data;
   if (given.messages.length === 0)
     throw new RequestProblem('there must be at least one message', { field: 'messages' });
+  const unkept = refused.find((name) => isSaid(document[name]));
+  if (unkept !== undefined)
+    throw new RequestProblem(
+      `${unkept} cannot be kept here: the prompt is made of ids; leave it away`,
+      { field: unkept },
+    );
   const sampling = samplingOf(given);
   const tools = (given.tools ?? []) as unknown as readonly ToolDefinition[];
   return {
@@ -133,7 +145,7 @@ function messageOf(message: JsonRecord): ChatMessage {
 }
 
 function isSaid(value: unknown): boolean {
-  return value !== null && value !== false && listOf(value)?.length !== 0;
+  return value !== undefined && value !== null && value !== false && listOf(value)?.length !== 0;
 }
 
 function problemOf(error: z.ZodError): RequestProblem {
