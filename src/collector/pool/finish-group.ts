@@ -26,10 +26,12 @@ export async function finishGroup(
   try {
     const scored = await score(group, hooks, call);
     const { groupFilter, sampleFilter } = hooks;
-    const verdict =
-      groupFilter && (await call('groupFilter', (inner) => groupFilter(scored, inner)));
-    if (verdict !== undefined && !verdict.keep)
-      return { kind: 'dropped', reason: 'filtered', detail: verdict.reason ?? null };
+    if (groupFilter !== undefined) {
+      const verdict = await call('groupFilter', (inner) => groupFilter(scored, inner));
+      expectVerdict(verdict);
+      if (!verdict.keep)
+        return { kind: 'dropped', reason: 'filtered', detail: verdict.reason ?? null };
+    }
     if (sampleFilter === undefined) return { kind: 'kept', group: scored };
     const removed = await call('sampleFilter', (inner) => sampleFilter(scored, inner));
     return { kind: 'kept', group: withRemoved(scored, removed) };
@@ -64,9 +66,11 @@ async function score(
 
 function withRewards(group: CollectedGroup, rewards: readonly (number | null)[]): CollectedGroup {
   const members = group.members.map((member, at): CollectedMember => {
-    const reward = member.isMasked ? null : (rewards[at] ?? null);
-    if (reward !== null && !Number.isFinite(reward))
-      throw new RangeError(`the reward of member ${at} is not finite`);
+    if (member.isMasked) return { ...member, reward: null };
+    const reward = rewards[at] ?? null;
+    // A hook in JavaScript may have forgotten to give one: what is not judged must not look as if it were.
+    if (!Number.isFinite(reward))
+      throw new RangeError(`the reward of member ${at} is no finite number`);
     return { ...member, reward };
   });
   return { ...group, members };
@@ -79,6 +83,11 @@ function withRemoved(group: CollectedGroup, removed: readonly boolean[]): Collec
     isRemoved: removed[at] === true,
   }));
   return { ...group, members };
+}
+
+function expectVerdict(given: unknown): void {
+  if (typeof given === 'object' && given !== null && 'keep' in given) return;
+  throw new TypeError('groupFilter has to give { keep, reason }');
 }
 
 function expectOnePerMember(what: string, given: unknown, { members }: CollectedGroup): void {
