@@ -32,7 +32,13 @@ import {
 import type { Step } from './ledger.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, failureOf, outcomeOf, withSpentBudget } from './outcomes.ts';
-import { endWithoutSamples, keepSamples, makeSamples, withSamples } from './samples-of-run.ts';
+import {
+  endWithoutSamples,
+  keepSamples,
+  makeSamples,
+  withSamples,
+  type SamplesOfRun,
+} from './samples-of-run.ts';
 import { backendName, type SchedulerCore } from './scheduler-core.ts';
 
 interface Ending {
@@ -52,7 +58,7 @@ export class RolloutRun {
   /** What the route said of its capture last. */
   #capture: CaptureActivity | null = null;
   /** How many calls there were when the agent had ended and grading began. */
-  #agentCalls: number | null = null;
+  #agentCalls: SamplesOfRun['agentCalls'] = null;
   #facts: RolloutFacts | null = null;
   #secrets: readonly string[] = [];
   readonly #unmask: (() => void)[] = [];
@@ -207,7 +213,7 @@ export class RolloutRun {
       workflowCompleted: async (completed) => {
         const result = await this.#told(completed);
         this.#workflow = result;
-        this.#agentCalls = this.#capture?.calls ?? null;
+        this.#agentCalls = this.#capture?.calls ?? 'unknown';
         const isFixed = await ledger.advance(rollout, () =>
           rollout.endedBy === null
             ? {

@@ -22,8 +22,8 @@ export interface SamplesOfRun {
   readonly rolloutId: string;
   readonly result: ExecutionResult;
   readonly rules: SampleRules;
-  /** Calls that were the agent's own: what came after it had ended was its grader's. null = nothing came after it. */
-  readonly agentCalls: number | null;
+  /** Calls that were the agent's own: what came after it had ended was its grader's. null = nothing came after it, unknown = its gateway did not answer then. */
+  readonly agentCalls: number | null | 'unknown';
   /** What its route said of its capture last; null = it had none. */
   readonly capture: CaptureActivity | null;
 }
@@ -41,6 +41,8 @@ export async function makeSamples(run: SamplesOfRun, parts: SchedulerParts): Pro
   try {
     const captured = await parts.gateway.captured(rolloutId);
     if (captured === null) return none(noSamples('no-calls', 'its agent called no model'));
+    if (agentCalls === 'unknown')
+      return none(noSamples('calls-missing', 'which calls were its agent’s own is not known'));
     if (parts.sampleMaker === undefined)
       return none(noSamples('not-made', 'this server makes no samples'));
     return await parts.sampleMaker.make({

@@ -89,6 +89,16 @@ describe('samples of a rollout', () => {
     assert.equal(missing.sampleMaker.tasks.length, 0);
   });
 
+  it('are none where the gateway did not say how many calls there were when grading began', async () => {
+    const { bench, sampleMaker, execution } = await opened();
+    await execution.hooks.workflowCompleted(success(null));
+    bench.gateway.capture = { calls: 5, problem: null };
+    execution.succeed(0.5);
+    await bench.empty();
+    assert.equal(await reasonOf(bench), 'calls-missing');
+    assert.equal(sampleMaker.tasks.length, 0);
+  });
+
   it('hold up no cancellation', async () => {
     const { bench, sampleMaker, execution } = await opened();
     sampleMaker.answer = new Promise(() => undefined);
