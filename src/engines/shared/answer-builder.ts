@@ -69,9 +69,9 @@ export class AnswerBuilder {
     return this.#toolCalls.add(piece);
   }
 
-  /** `logprobs` as they stand in the answer; null = none came with these ids. */
+  /** `logprobs` as they stand in the answer; null = none came with these ids. What comes behind ids that were rejected would stand in their place. */
   addTokens(ids: readonly number[], logprobs: readonly unknown[] | null): void {
-    if (!this.#wantsTokens) return;
+    if (!this.#wantsTokens || this.#extra['tokens_rejected'] !== undefined) return;
     this.#ids = this.#ids ?? [];
     for (const id of ids) this.#ids.push(id);
     if (logprobs !== null) this.addLogprobs(logprobs);

@@ -169,6 +169,16 @@ describe('the SGLang client on /generate', () => {
     );
   });
 
+  it('tells no ids behind those that it rejects: a stream that breaks off has no hole', async () => {
+    const parts = await readStream([
+      { text: 'h', meta_info: meta(1, { output_token_logprobs: pairs.slice(0, 1) }) },
+      { text: 'a', meta_info: meta(4, { output_token_logprobs: pairs.slice(1, 2) }) },
+      { text: '!', meta_info: meta(5, { ...stop, output_token_logprobs: pairs.slice(2) }) },
+    ]);
+    const ids = parts.flatMap((part) => (part.type === 'tokens-delta' ? part.ids : []));
+    assert.deepEqual(ids, [40]);
+  });
+
   const finishes: readonly (readonly [string, Fields, string])[] = [
     ['length', { type: 'length', length: 3 }, 'length'],
     ['an abort that was asked for', { type: 'abort', message: 'Aborted' }, 'abort'],
