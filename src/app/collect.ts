@@ -106,6 +106,8 @@ async function collectorParts(
     agentTimeoutSec: rollouts.agent_timeout_sec,
     graderTimeoutSec: rollouts.grader_timeout_sec,
     ...{ listen: {}, watchMs: 1_000, clock: ports.clock, fetch },
+    onSilence: (minutes, problem) =>
+      logger.log('warn', `the server has not answered for ${minutes} min: ${problem}`),
   });
   scope.defer(() => port.close());
   await port.reach(signal);

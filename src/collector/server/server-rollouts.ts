@@ -36,6 +36,8 @@ export interface ServerRolloutsOptions {
   readonly listen: ListenAddress;
   /** Called with the address at which callbacks come in, before any is asked for. */
   readonly onListening?: (url: string) => void;
+  /** Called when the server has not answered for a minute, and for every further one: rollouts wait until it does. */
+  readonly onSilence?: (minutes: number, problem: string) => void;
   /** How often the server is asked about rollouts of which it said nothing. */
   readonly watchMs: number;
   readonly clock: Clock;
@@ -69,6 +71,7 @@ export class ServerRollouts implements RolloutPort {
     });
     this.#watch = new StateWatch({
       ...{ clock, everyMs: watchMs },
+      onSilence: (minutes, problem) => options.onSilence?.(minutes, problem),
       hasEnded: async (id, signal) => {
         const rollout = await this.#api.inspect(id, signal);
         return rollout?.ended_at !== null;

@@ -1,5 +1,6 @@
 /** Asks from time to time what became of rollouts that nobody was told of: one that is cancelled by somebody else sends no callback. */
 import type { Clock } from '../../core/clock.ts';
+import { messageOf } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 
 export interface StateWatchOptions {
@@ -9,13 +10,19 @@ export interface StateWatchOptions {
   /** May reject: it is asked again the next time. */
   readonly hasEnded: (id: string, signal: AbortSignal) => Promise<boolean>;
   readonly onEnded: (id: string) => void;
+  /** Nobody has answered for a minute, and again for every further one. */
+  readonly onSilence?: (minutes: number, problem: string) => void;
 }
+
+const minuteMs = 60_000;
 
 export class StateWatch {
   readonly #options: StateWatchOptions;
   readonly #askedMs = new Map<string, number>();
   readonly #life = new LinkedAbort([]);
   #going: Promise<void> | null = null;
+  /** Since when nobody answers, and for how many minutes that has been told; null = somebody does. */
+  #silence: { readonly sinceMs: number; told: number } | null = null;
 
   constructor(options: StateWatchOptions) {
     this.#options = options;
@@ -53,11 +60,23 @@ export class StateWatch {
     const { clock, hasEnded, onEnded } = this.#options;
     try {
       const isOver = await hasEnded(id, this.#life.signal);
+      this.#silence = null;
       if (!this.#askedMs.has(id)) return;
       this.#askedMs.set(id, clock.monotonicMs());
       if (isOver) onEnded(id);
-    } catch {
+    } catch (error) {
       // Asked again the next time.
+      if (!this.#life.signal.aborted) this.#failed(error);
     }
+  }
+
+  /** Rollouts wait for a server that restarts; whoever waits for them hears of one that does not. */
+  #failed(error: unknown): void {
+    const { clock, onSilence } = this.#options;
+    this.#silence ??= { sinceMs: clock.monotonicMs(), told: 0 };
+    const minutes = Math.floor((clock.monotonicMs() - this.#silence.sinceMs) / minuteMs);
+    if (minutes <= this.#silence.told) return;
+    this.#silence.told = minutes;
+    onSilence?.(minutes, messageOf(error));
   }
 }

@@ -34,4 +34,35 @@ describe('the watch over rollouts', () => {
     assert.deepEqual(ended, ['a']);
     await watch.close();
   });
+
+  it('tells every minute for how long nobody has answered, and begins anew when somebody does', async () => {
+    const clock = new ManualClock();
+    const told: number[] = [];
+    let isDown = true;
+    const watch = new StateWatch({
+      ...{ clock, everyMs: 20_000, onEnded: () => undefined },
+      hasEnded: () => (isDown ? Promise.reject(new Error('down')) : Promise.resolve(false)),
+      onSilence: (minutes, problem) => {
+        assert.equal(problem, 'down');
+        told.push(minutes);
+      },
+    });
+    watch.add('a');
+    const pass = async (rounds: number): Promise<void> => {
+      for (let round = 0; round < rounds; round += 1) {
+        clock.advance(20_000);
+        await settle();
+      }
+    };
+    await pass(3);
+    assert.deepEqual(told, []);
+    await pass(4);
+    assert.deepEqual(told, [1, 2]);
+    isDown = false;
+    await pass(1);
+    isDown = true;
+    await pass(4);
+    assert.deepEqual(told, [1, 2, 1]);
+    await watch.close();
+  });
 });
