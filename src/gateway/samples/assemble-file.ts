@@ -46,7 +46,8 @@ async function assembled(task: SamplesTask): Promise<MadeSamples> {
     pick: await openBranchPicker(rules.picker),
   });
   if (samples.length === 0) {
-    const why = 'no call whose ids are known is a turn of the agent that is to be trained';
+    const within = rules.maxTokens === null ? '' : ` within max_tokens, ${rules.maxTokens}`;
+    const why = `no call whose ids are known is a turn of the agent that is to be trained${within}`;
     return without(noSamples('nothing-sampled', why, counts));
   }
   const file = path.join(path.dirname(captured), samplesFile);

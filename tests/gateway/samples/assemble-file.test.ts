@@ -122,6 +122,8 @@ describe('captured calls', () => {
     const silent = await kept.capture([{ prompt: [1, 2], sampled: [] }]);
     const nothing = await assembleFile(kept.task(silent));
     assert.equal(nothing.samples.notTrainable?.reason, 'nothing-sampled');
+    const short = kept.task(await kept.capture(two), { rules: { ...rules, maxTokens: 2 } });
+    assert.match((await assembleFile(short)).samples.notTrainable?.message ?? '', /max_tokens, 2$/);
     const lost = await assembleFile(kept.task('/nowhere'));
     assert.equal(lost.samples.notTrainable?.reason, 'not-made');
   });
