@@ -46,7 +46,7 @@ export interface AgentServerOptions {
   readonly ceilingMs: number;
   readonly heartbeat: { readonly intervalMs: number; readonly threshold: number };
   readonly pruneIntervalMs: number;
-  /** Requests that may wait for a place beyond the queue. */
+  /** Requests of a tenant that may wait for a place beyond the queue. */
   readonly maxWaiting: number;
 }
 
@@ -280,7 +280,7 @@ export class AgentServer {
   /** A request that ends while it waits at the door is not submitted any more. */
   async #admitted(submit: () => Promise<SubmitAnswer>, run: Run): Promise<SubmitAnswer> {
     try {
-      return await this.#door.enter(submit, run.signal);
+      return await this.#door.enter(submit, { ...run.caller, signal: run.signal });
     } catch (error) {
       if (run.endedBy === null) throw error;
       return { kind: 'tombstone', id: run.id };
