@@ -136,6 +136,38 @@ describe('collections', { timeout: 120_000 }, () => {
     assert.deepEqual(all.at(-1), { cursor: all.length, type: 'end', state: 'ended', error: null });
   });
 
+  it('are driven as asked: a pause lets weights change, and what is older than the limit is not handed over', async () => {
+    await using fixture = await ServeFixture.create();
+    const { controlUrl } = await fixture.start();
+    const client = new CollectionClient(controlUrl);
+    const rows = Array.from({ length: 8 }, (_, at) => row({ reward: at }));
+    const drivers = [
+      { driver: 'one-step-ahead' },
+      { driver: 'asynchronous', asynchronous: { buffer_groups: 4, max_staleness: 0 } },
+    ];
+    for (const driven of drivers) {
+      const { id } = await client.create(wanted(rows, { ...driven, weight_version: 0 }));
+      const first = await client.lines(id, { until: 'batch' });
+      const paused = await client.change(id, 'pause');
+      assert.equal(paused.state, 'paused');
+      await client.change(id, 'weight-version', { version: 1 });
+      await client.change(id, 'resume');
+      const { cursor } = await client.change(id, 'ack', { through: first.at(-1)!.cursor });
+      assert.ok(cursor >= first.at(-1)!.cursor);
+      const second = await client.lines(id, { until: 'batch' });
+      const versions = second.flatMap((line) =>
+        line.type === 'group' ? [(line as unknown as CollectedGroupLine).oldest_version] : [],
+      );
+      // One step ahead: of the weights before. Asynchronous: of the new ones alone.
+      const version = driven.driver === 'asynchronous' ? 1 : 0;
+      assert.deepEqual(versions, [version, version], driven.driver);
+      const { state } = await client.change(id, 'stop');
+      assert.equal(state, 'stopped');
+    }
+    const wrong = { driver: 'asynchronous', asynchronous: { colour: 1 } };
+    assert.equal(await client.status('POST', '', wanted(rows, wrong)), 400);
+  });
+
   it('are those of their caller, whose rollouts they run, also where callbacks may not go to this machine', async () => {
     await using fixture = await ServeFixture.create({ OPERATOR: operator, BLUE: blue });
     const folder = path.join(fixture.root, 'datasets');

@@ -44,6 +44,7 @@ function oneIdleCollection(): Collections {
           ),
         stop: async () => null,
       },
+      ...{ pause: async () => undefined, resume: () => undefined, weightsChanged: () => undefined },
       ...{ rows: 1, skippedLines: 0, position: () => collectorBegin, close: async () => undefined },
     }),
   });

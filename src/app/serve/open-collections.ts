@@ -5,6 +5,7 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { RouterFleet } from '../../collector/abort/router-fleet.ts';
+import type { CollectorParts } from '../../collector/collector-parts.ts';
 import { defaultCauses } from '../../collector/cause-policy.ts';
 import {
   datasetRows,
@@ -12,6 +13,8 @@ import {
   sliceOf,
   type ReadDataset,
 } from '../../collector/dataset/read-dataset.ts';
+import { AsynchronousDriver } from '../../collector/drivers/asynchronous-driver.ts';
+import { OneStepAheadDriver } from '../../collector/drivers/one-step-ahead-driver.ts';
 import { SynchronousDriver } from '../../collector/drivers/synchronous-driver.ts';
 import { rewardSpread } from '../../collector/filters/reward-spread.ts';
 import { GroupSource } from '../../collector/group-source.ts';
@@ -93,21 +96,52 @@ async function openCollector(
           ...{ apiKey: engines.api_key, open: ports.openEngine },
         });
   if (fleet !== null) scope.defer(() => fleet.close());
-  const driver = new SynchronousDriver(
-    {
-      ...{ options, source, rollouts: port, fleet, causes: defaultCauses, logger, clock },
-      hooks: hooks.group_filter === null ? {} : { groupFilter: rewardSpread },
-      findHook: () => Promise.resolve(port.abort),
-      ...{ weightVersion: wishes.weightVersion, observe: () => undefined },
-    },
-    wishes.name,
-  );
+  const driven = drive(request, wishes.name, {
+    ...{ options, source, rollouts: port, fleet, causes: defaultCauses, logger, clock },
+    hooks: hooks.group_filter === null ? {} : { groupFilter: rewardSpread },
+    findHook: () => Promise.resolve(port.abort),
+    ...{ weightVersion: wishes.weightVersion, observe: () => undefined },
+  });
   const owned = scope.move();
   return {
-    ...{ driver, rows: rows.length, skippedLines },
+    ...{ ...driven, rows: rows.length, skippedLines },
     position: () => source.position,
     close: () => owned[Symbol.asyncDispose](),
   };
+}
+
+type Driven = Pick<OpenedCollector, 'driver' | 'pause' | 'resume' | 'weightsChanged'>;
+
+function drive(request: CollectionRequest, name: string, parts: CollectorParts): Driven {
+  const nothing = (): void => undefined;
+  switch (request.driver) {
+    case 'synchronous': {
+      const driver = new SynchronousDriver(parts, name);
+      return {
+        ...{ driver, resume: nothing, weightsChanged: nothing },
+        pause: () => Promise.resolve(),
+      };
+    }
+    case 'one-step-ahead': {
+      const driver = new OneStepAheadDriver(parts, name);
+      return {
+        ...{ driver, resume: nothing, weightsChanged: nothing },
+        pause: () => driver.settled(),
+      };
+    }
+    case 'asynchronous': {
+      const driver = new AsynchronousDriver(parts, name, camelCased(request.asynchronous));
+      return {
+        driver,
+        pause: () => {
+          driver.pause();
+          return Promise.resolve();
+        },
+        resume: () => driver.resume(),
+        weightsChanged: () => driver.weightsChanged(),
+      };
+    }
+  }
 }
 
 function released(release: () => void): () => Promise<void> {

@@ -32,6 +32,7 @@ export interface CollectionParts {
   /** null = until the rows end. */
   readonly batches: number | null;
   readonly aheadGroups: number;
+  readonly weightVersion: number | null;
   readonly from: CollectorPosition;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -70,12 +71,13 @@ export class Collection {
   #facts: CollectionFacts = {
     ...{ endedAt: null, batchesCollected: 0, groupsCollected: 0, error: null, receipt: null },
   };
-  #weightVersion: number | null = null;
+  #weightVersion: number | null;
 
   constructor(parts: CollectionParts) {
     this.#parts = parts;
     this.id = parts.id;
     this.owner = parts.owner;
+    this.#weightVersion = parts.weightVersion;
     this.createdAt = parts.clock.now();
     this.#positions = [{ through: 0, position: parts.from }];
   }
@@ -119,6 +121,7 @@ export class Collection {
   setWeightVersion(version: number): void {
     this.#assertLive();
     this.#weightVersion = version;
+    this.#parts.collector.weightsChanged();
   }
 
   get position(): CollectorPosition {
@@ -133,16 +136,19 @@ export class Collection {
     if (at > 0) this.#positions = this.#positions.slice(at);
   }
 
-  /** COLLECTION_OVER when it does not collect any more. */
-  pause(): void {
+  /** Resolves when weights may change. COLLECTION_OVER when it does not collect any more. */
+  async pause(): Promise<void> {
     this.#assertLive();
     if (this.#state === 'collecting') this.#move('paused');
+    await this.#parts.collector.pause();
   }
 
   /** COLLECTION_OVER when it does not collect any more. */
   resume(): void {
     this.#assertLive();
-    if (this.#state === 'paused') this.#move('collecting');
+    if (this.#state !== 'paused') return;
+    this.#parts.collector.resume();
+    this.#move('collecting');
   }
 
   /** Resolves when nothing of it runs any more. Idempotent. */

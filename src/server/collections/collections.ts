@@ -37,7 +37,7 @@ export class Collections {
     if (!this.#makeRoom()) return null;
     const { open, clock, logger } = this.#parts;
     const id = `collection-${lowerId(12)}`;
-    const { batches, ahead_groups: aheadGroups, position } = request;
+    const { batches, ahead_groups: aheadGroups, weight_version: weightVersion, position } = request;
     const from = position === null ? collectorBegin : positionOf(position);
     this.#opening += 1;
     try {
@@ -46,7 +46,8 @@ export class Collections {
         weightVersion: () => this.#all.get(id)?.weightVersion ?? null,
       });
       const collection = new Collection({
-        ...{ id, owner, collector, batches, aheadGroups, from, clock, logger },
+        ...{ id, owner, collector, batches, aheadGroups, weightVersion },
+        ...{ from, clock, logger },
       });
       this.#all.set(id, collection);
       collection.start();

@@ -8,6 +8,11 @@ export interface OpenedCollector {
   readonly driver: CollectorDriver;
   readonly rows: number;
   readonly skippedLines: number;
+  /** Nothing is started until `resume`, as far as the driver can do that; resolves when weights may change. Idempotent. */
+  pause(): Promise<void>;
+  resume(): void;
+  /** The trainer has named another version. */
+  weightsChanged(): void;
   /** Where it would go on; groups that were begun and not handed over are part of it. */
   position(): CollectorPosition;
   /** When the driver is stopped. */

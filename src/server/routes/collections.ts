@@ -46,9 +46,9 @@ export function addCollectionRoutes(routing: Routing): void {
     collection.acknowledge(through);
     return collectionDocumentOf(collection);
   });
-  addRoute(routing, operations.pauseCollection, (call) => {
+  addRoute(routing, operations.pauseCollection, async (call) => {
     const collection = found(call);
-    collection.pause();
+    await collection.pause();
     return collectionDocumentOf(collection);
   });
   addRoute(routing, operations.resumeCollection, (call) => {

@@ -23,6 +23,12 @@ export const collectionRequest = z.strictObject({
   batches: count.nullable().default(null),
   /** A batch is begun while at most so many groups are not acknowledged; 0 = when all are. */
   ahead_groups: whole.default(0),
+  /** Of the trainer's weights when it begins; null = it names none. */
+  weight_version: whole.nullable().default(null),
+  /** When groups are started, and when a batch is full. */
+  driver: z.enum(['synchronous', 'one-step-ahead', 'asynchronous']).default('synchronous'),
+  /** Options of the asynchronous driver, in snake_case. */
+  asynchronous: jsonObject.default({}),
   /** null = the beginning. */
   position: collectionPosition.nullable().default(null),
   /** Either `rows`, or a `file` of the server's folder of datasets. */
@@ -206,7 +212,7 @@ export const collectionOperations = {
     id: 'pauseCollection',
     method: 'POST',
     path: '/api/v1/collections/{id}/pause',
-    summary: 'No further batch is begun. Idempotent.',
+    summary: 'No further batch is begun; answered when weights may change. Idempotent.',
     answers: { 200: one, 404: notFound, 409: over },
   },
   resumeCollection: {
