@@ -1,5 +1,6 @@
 /** Every command that the pages about evaluating and about coming from elsewhere show is run, in a folder with what they name. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -7,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { evalSettings } from '../../../src/config/eval/eval-settings.ts';
 import { startEngineProcess, type EngineProcess } from '../../support/engine-process.ts';
 import { slipwayInProcess } from '../../support/in-process-cli.ts';
+import { startServeProcess } from '../../support/serve-process.ts';
 import { repositoryDir } from '../../support/slipway-cli.ts';
 
 let root = '';
@@ -63,6 +65,53 @@ describe('the commands of the pages', { timeout: 240_000 }, () => {
         assert.equal(ended.exitCode, 0, `${argv.join(' ')}\n${ended.stdout}\n${ended.stderr}`);
       }
     });
+
+  it('of from-miles.md run, over the settings that it shows, and its server begins and ends', async () => {
+    const text = await page('from-miles.md');
+    const blocks = [...text.matchAll(/^```toml\n([^]*?)^```$/gm)].map(([, block = '']) => block);
+    const file = path.join(root, 'slipway.toml');
+    const stateDir = path.join(root, 'state');
+    const run = async (argv: readonly string[]): Promise<string> => {
+      const variables = { ...process.env, SLIPWAY_STATE_DIR: stateDir, _OSMOSIS_ROLLOUT_PORT: '0' };
+      const ended = await slipwayInProcess(argv, { cwd: root, variables });
+      assert.equal(ended.exitCode, 0, `${argv.join(' ')}\n${ended.stdout}\n${ended.stderr}`);
+      return ended.stdout;
+    };
+    await writeFile(file, blocks.join('\n'));
+    assert.match(
+      await run(['config', 'show', '--config', 'slipway.toml']),
+      /sessions\.version +v2/,
+    );
+    await writeFile(file, blocks[0] ?? '');
+    const commands = commandsOf(text).map(([, ...argv]) => argv);
+    assert.deepEqual(
+      commands.map(([name]) => name),
+      ['config', 'preflight', 'serve'],
+    );
+    for (const argv of commands.slice(0, 2)) await run(argv);
+    const flags = commands[2]?.slice(1) ?? [];
+    await using server = await startServeProcess(flags, { stateDir, cwd: root });
+    assert.deepEqual(await (await fetch(`${server.url}/clients`)).json(), {});
+    assert.equal(await server.stop(), 0);
+  });
+
+  it('of from-miles.md name an agent function that a trainer finds, with its hook', async () => {
+    const text = await page('from-miles.md');
+    const name = /--custom-agent-function-path (\S+)/.exec(text)?.[1] ?? '';
+    const folder = /PYTHONPATH=(\S+)/.exec(text)?.[1] ?? '';
+    const own = /^```python\n([^]*?)^```$/m.exec(text)?.[1] ?? '';
+    const program = `${own}
+import importlib, inspect, sys
+module, _, name = sys.argv[1].rpartition('.')
+found = importlib.import_module(module)
+functions = [getattr(found, name), found.abort, run, abort]
+assert all(map(inspect.iscoroutinefunction, functions))`;
+    const PYTHONPATH = folder.replace('node_modules/slipway', repositoryDir);
+    assert.notEqual(PYTHONPATH, folder);
+    execFileSync('python3', ['-B', '-c', program, name], {
+      env: { PATH: process.env['PATH'], PYTHONPATH },
+    });
+  });
 
   it('name every key of an evaluation', async () => {
     const text = await page('evaluating.md');
