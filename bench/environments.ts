@@ -19,12 +19,13 @@ import { DockerCliContainer } from './environments/docker-cli.ts';
 import { trialTimes, writeTrivialTask } from './environments/trial-times.ts';
 import { report, type Figure } from './report.ts';
 import { interleaved, median, quantile, timed } from './samples.ts';
+import { sized } from './size.ts';
 
 const image = 'debian:bookworm-slim';
-const rounds = 3;
-const startsPerRound = 12;
-const execsPerRound = 15;
-const trialsPerRound = 3;
+const rounds = sized(3, 1);
+const startsPerRound = sized(12, 4);
+const execsPerRound = sized(15, 8);
+const trialsPerRound = sized(3, 2);
 const slipway = path.resolve(import.meta.dirname, '../bin/slipway.js');
 const line = 'echo ok';
 

@@ -13,8 +13,9 @@ import { capturedCalls, streamedCalls, wholeCalls, type Results } from './gatewa
 import { needPrograms } from './gateway/programs.ts';
 import { eventsPerStream } from './gateway/upstream.ts';
 import { ListeningProcess, runPart } from './server/processes.ts';
+import { sized } from './size.ts';
 
-const rounds = 3;
+const rounds = sized(3, 1);
 const concurrency = 64;
 const calls = 4_000;
 const streams = 1_024;

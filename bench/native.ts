@@ -13,10 +13,11 @@ import { runSeconds } from './native/run.ts';
 import { servedSeconds } from './native/served.ts';
 import { report, type Figure, type Goal } from './report.ts';
 import { interleaved, median } from './samples.ts';
+import { sized } from './size.ts';
 
 const agents = (process.env['AGENTS'] ?? 'oracle,terminus-2').split(',') as Batch['agent'][];
-const concurrencies = (process.env['CONCURRENCY'] ?? '8,32,64').split(',').map(Number);
-const rounds = Number(process.env['ROUNDS'] ?? '3');
+const concurrencies = (process.env['CONCURRENCY'] ?? sized('8,32,64', '8')).split(',').map(Number);
+const rounds = Number(process.env['ROUNDS'] ?? sized('3', '1'));
 const figures: Figure[] = [];
 const goals: Goal[] = [];
 

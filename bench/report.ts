@@ -1,4 +1,5 @@
 /** What every benchmark prints: each goal with what was measured and whether it was met, as a table and as JSON; exit 1 on a miss. */
+import { isShort } from './size.ts';
 
 export interface Goal {
   readonly name: string;
@@ -14,6 +15,14 @@ export interface Figure {
   readonly unit: string;
 }
 
+/** The last line that a benchmark prints. */
+export interface BenchDocument {
+  readonly bench: string;
+  readonly size: 'full' | 'short';
+  readonly figures: readonly Figure[];
+  readonly goals: readonly (Goal & { readonly isMet: boolean })[];
+}
+
 export function isMet(goal: Goal): boolean {
   if (!Number.isFinite(goal.measured)) return false;
   return goal.direction === 'at most' ? goal.measured <= goal.limit : goal.measured >= goal.limit;
@@ -25,7 +34,7 @@ export function report(
   results: { readonly figures: readonly Figure[]; readonly goals: readonly Goal[] },
 ): void {
   const width = Math.max(...[...results.figures, ...results.goals].map((row) => row.name.length));
-  console.log(`\n${name}`);
+  console.log(`\n${name}${isShort ? ' (short size: its numbers scatter)' : ''}`);
   for (const figure of results.figures)
     console.log(`  ${figure.name.padEnd(width)}  ${format(figure.value)} ${figure.unit}`);
   console.log('\n  goals');
@@ -34,7 +43,10 @@ export function report(
       `  ${goal.name.padEnd(width)}  goal ${goal.direction} ${format(goal.limit)} ${goal.unit}, measured ${format(goal.measured)} ${goal.unit}: ${isMet(goal) ? 'met' : 'MISSED'}`,
     );
   const goals = results.goals.map((goal) => ({ ...goal, isMet: isMet(goal) }));
-  console.log(JSON.stringify({ bench: name, figures: results.figures, goals }));
+  const document: BenchDocument = {
+    ...{ bench: name, size: isShort ? 'short' : 'full', figures: results.figures, goals },
+  };
+  console.log(JSON.stringify(document));
   if (goals.some((goal) => !goal.isMet)) process.exitCode = 1;
 }
 

@@ -19,11 +19,12 @@ import type { LoadResult } from './server/load.ts';
 import { ListeningProcess, load } from './server/processes.ts';
 import { rolloutBody } from './server/rollout-body.ts';
 import { telemetryMicrosPerLife } from './server/telemetry-cost.ts';
+import { sized } from './size.ts';
 
-const rounds = 3;
+const rounds = sized(3, 1);
 const concurrency = 64;
-const accepts = 6_000;
-const lives = 3_000;
+const accepts = sized(6_000, 3_000);
+const lives = sized(3_000, 1_500);
 const liveRollouts = 1_024;
 const hourMs = 3_600_000;
 

@@ -7,9 +7,12 @@ import { report, type Figure, type Goal } from './report.ts';
 import { runPart } from './server/processes.ts';
 import type { MemoryResult } from './sessions/memory.ts';
 import type { TurnsResult } from './sessions/turns.ts';
+import { sized } from './size.ts';
 
 const part = (name: string): string => path.join(import.meta.dirname, 'sessions', `${name}.ts`);
 const mebibyte = 1024 ** 2;
+const sessions = sized(1_024, 256);
+const inWords = sessions.toLocaleString('en-US');
 
 const turns = await runPart<TurnsResult>(part('turns'), { at: [10, 100, 128, 1000] });
 const costAt = (count: number): number => turns.turnMs[String(count)] ?? Number.NaN;
@@ -20,7 +23,7 @@ const stored = await runPart<MemoryResult>(part('memory'), {
   ...{ sessions: 1, turns: 2_000, tokensPerTurn: 500, maxBytes: null },
 });
 const many = await runPart<MemoryResult>(part('memory'), {
-  ...{ sessions: 1_024, turns: 50, tokensPerTurn: 640, maxBytes: 128 * mebibyte },
+  ...{ sessions, turns: 50, tokensPerTurn: 640, maxBytes: sized(128, 32) * mebibyte },
 });
 const long = await runPart<MemoryResult>(part('memory'), {
   ...{ sessions: 1, turns: 10_000, tokensPerTurn: 60, maxBytes: null },
@@ -31,7 +34,7 @@ const figures: Figure[] = [
     { name: `a turn at ${count} turns`, value: costAt(count), unit: 'ms' },
     { name: `the history again at ${count} turns`, value: againAt(count), unit: 'ms' },
   ]),
-  { name: 'tokens of the 1,024 sessions', value: many.tokens / 1e6, unit: 'million' },
+  { name: `tokens of the ${inWords} sessions`, value: many.tokens / 1e6, unit: 'million' },
   { name: 'building them', value: many.buildMs / 1_000, unit: 's' },
   { name: 'of them on disk', value: many.spilledBytes / mebibyte, unit: 'MiB' },
   {
@@ -58,7 +61,7 @@ const goals: Goal[] = [
     ...{ measured: long.assemblyMs / 1_000, limit: 1, direction: 'at most', unit: 's' },
   },
   {
-    name: 'resident with 1,024 sessions of 50 turns and 32k tokens',
+    name: `resident with ${inWords} sessions of 50 turns and 32k tokens`,
     ...{ measured: many.peakBytes / mebibyte, limit: 1024, direction: 'at most', unit: 'MiB' },
   },
 ];

@@ -19,12 +19,13 @@ import { agentEnvironment } from '../src/trial/agent-environment.ts';
 import { writeTrivialTask } from './environments/trial-times.ts';
 import { report, type Figure, type Goal } from './report.ts';
 import { interleaved, median, quantile, timed } from './samples.ts';
+import { sized } from './size.ts';
 import { concurrentTrials } from './terminal/concurrent-trials.ts';
 
 const image = 'debian:bookworm-slim';
-const rounds = 3;
-const tripsPerRound = { 'control-mode': 150, exec: 12 } as const;
-const trials = 64;
+const rounds = sized(3, 1);
+const tripsPerRound = { 'control-mode': sized(150, 60), exec: sized(12, 8) } as const;
+const trials = sized(64, 16);
 
 const wanted = process.argv[2] ?? 'all';
 const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-bench-'));

@@ -10,6 +10,7 @@ import { noRules, type RouteRules } from '../../src/wire/rollout/route-rules.ts'
 import type { Figure, Goal } from '../report.ts';
 import { median } from '../samples.ts';
 import { ListeningProcess, runPart } from '../server/processes.ts';
+import { sized } from '../size.ts';
 import type { CallsResult, CallsTask } from './calls.ts';
 import { memoryBytes, onCore, processorMs } from './cores.ts';
 import { startLitellm } from './litellm.ts';
@@ -17,8 +18,8 @@ import { answerWithTokens, Nginx } from './nginx.ts';
 import { portkeyNodes, startPortkey } from './portkey.ts';
 import { wrk, type WrkResult } from './wrk.ts';
 
-const rounds = 3;
-const seconds = Number(process.env['SECONDS_PER_RUN'] ?? '4');
+const rounds = sized(3, 1);
+const seconds = Number(process.env['SECONDS_PER_RUN'] ?? sized('4', '1'));
 const streams = 256;
 const eventEveryMs = 25;
 const eventsPerStream = Math.min(200, Math.ceil((seconds * 1_000) / eventEveryMs));

@@ -1,0 +1,43 @@
+/**
+ * `npm run bench -- all [NAME...]`: every bench at short size, one after the other and in less than ten minutes, with one report of their goals as JSON and as Markdown, in
+ * the folder `bench-report` or the one that `OUT` names. Exit 1 when a goal is missed or a bench comes to no report.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { oneReport } from './all/one-report.ts';
+import { runBench, type BenchRun } from './all/run-bench.ts';
+
+const wholeMs = 570_000;
+const limitMs = 150_000;
+
+/** A file of this folder that exports nothing is a bench. The one that needs programs of others comes last. */
+const benches = readdirSync(import.meta.dirname)
+  .filter((file) => file.endsWith('.ts') && file !== path.basename(import.meta.filename))
+  .filter((file) => !/^export /m.test(readFileSync(path.join(import.meta.dirname, file), 'utf8')))
+  .map((file) => path.basename(file, '.ts'))
+  .sort((a, b) => Number(a === 'gateway') - Number(b === 'gateway'));
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !benches.includes(name));
+if (unknown.length > 0) throw new Error(`no bench: ${unknown.join(', ')} (${benches.join(', ')})`);
+
+const began = performance.now();
+const runs: BenchRun[] = [];
+for (const bench of wanted.length > 0 ? wanted : benches) {
+  const leftMs = wholeMs - (performance.now() - began);
+  runs.push(
+    leftMs < 1_000
+      ? { bench, seconds: 0, document: null, problem: 'no time was left for it' }
+      : await runBench(bench, Math.min(limitMs, leftMs)),
+  );
+}
+const { isMet, json, markdown } = oneReport(runs, {
+  ...{ cores: os.availableParallelism(), node: process.version, at: new Date().toISOString() },
+});
+const out = path.resolve(process.env['OUT'] ?? 'bench-report');
+mkdirSync(out, { recursive: true });
+writeFileSync(path.join(out, 'report.json'), json);
+writeFileSync(path.join(out, 'report.md'), markdown);
+console.log(`\n${markdown}`);
+console.log(`in ${out}: report.json, report.md`);
+if (!isMet) process.exitCode = 1;
