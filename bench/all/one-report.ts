@@ -12,9 +12,7 @@ export function oneReport(
   runs: readonly BenchRun[],
   machine: { readonly cores: number; readonly node: string; readonly at: string },
 ): OneReport {
-  const isMet = runs.every(
-    ({ document }) => document !== null && document.goals.every((goal) => goal.isMet),
-  );
+  const isMet = runs.every(({ document }) => document?.goals.every((goal) => goal.isMet) === true);
   const document = { size: 'short', isMet, ...machine, benches: runs };
   return { isMet, json: `${JSON.stringify(document, null, 2)}\n`, markdown: text(runs, machine) };
 }

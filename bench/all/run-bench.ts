@@ -25,19 +25,22 @@ export async function runBench(bench: string, limitMs: number): Promise<BenchRun
     env: { ...process.env, BENCH_SIZE: 'short' },
     detached: true,
   });
-  let document: BenchDocument | null = null;
-  let isLate = false;
+  const seen: { document: BenchDocument | null; isLate: boolean } = {
+    document: null,
+    isLate: false,
+  };
   createInterface({ input: child.stdout }).on('line', (line) => {
-    if (line.startsWith('{"bench":')) document = JSON.parse(line) as BenchDocument;
+    if (line.startsWith('{"bench":')) seen.document = JSON.parse(line) as BenchDocument;
     else console.log(line);
   });
   const end = (signal: 'SIGTERM' | 'SIGKILL') => (): void => {
-    isLate = true;
+    seen.isLate = true;
     if (child.pid !== undefined) killGroup(child.pid, signal);
   };
   const timers = [setTimeout(end('SIGTERM'), limitMs), setTimeout(end('SIGKILL'), limitMs + endMs)];
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   for (const timer of timers) clearTimeout(timer);
+  const { document, isLate } = seen;
   const ending = isLate
     ? `it took longer than its ${Math.round(limitMs / 1_000)} s`
     : `it ended with ${code ?? signal} and without a report`;
