@@ -1,4 +1,5 @@
 /** `slipway collect`: batches of groups from a rollout server, as a trainer would ask for them, handed to whoever writes them. */
+import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { RouterFleet } from '../collector/abort/router-fleet.ts';
 import { defaultCauses } from '../collector/cause-policy.ts';
@@ -57,7 +58,7 @@ export async function collectBatches(request: CollectRequest, ports: AppPorts): 
   const { config, signal } = request;
   await using scope = new Scope();
   const parts = await collectorParts(request, { ports, scope });
-  const driver = new SynchronousDriver(parts, `collect-${ports.clock.now().getTime()}`);
+  const driver = new SynchronousDriver(parts, `collect-${randomUUID().slice(0, 13)}`);
   scope.defer(async () => {
     await driver.stop('stopped');
   });

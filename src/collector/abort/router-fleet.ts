@@ -28,7 +28,8 @@ export class RouterFleet implements EngineFleet {
   }
 
   async close(): Promise<void> {
-    const engines = await Promise.all(this.#engines.values());
+    const opened = await Promise.allSettled(this.#engines.values());
+    const engines = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     this.#engines.clear();
     await Promise.all(engines.map((engine) => engine.close()));
   }
@@ -37,6 +38,8 @@ export class RouterFleet implements EngineFleet {
     const { kind, apiKey, open } = this.#options;
     const known = this.#engines.get(baseUrl) ?? open({ kind, baseUrl, apiKey });
     this.#engines.set(baseUrl, known);
+    // One that could not be opened is tried again by the next abort.
+    known.catch(() => this.#engines.delete(baseUrl));
     return known;
   }
 }

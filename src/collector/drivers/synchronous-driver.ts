@@ -26,6 +26,8 @@ export class SynchronousDriver implements CollectorDriver {
   readonly #shelf: CollectedGroup[] = [];
   #ledger = new BatchLedger();
   #lostInARow = 0;
+  /** Too many were lost; what came with them is taken first. */
+  #failure: Error | null = null;
   #quiet: Promise<AbortReceipt | null> = Promise.resolve(null);
 
   constructor(parts: CollectorParts, runName: string) {
@@ -107,6 +109,9 @@ export class SynchronousDriver implements CollectorDriver {
   #take(kept: CollectedGroup[]): boolean {
     const results = this.#pool.takeResults();
     for (const result of results) this.#takeOne(result, kept);
+    const failure = this.#failure;
+    this.#failure = null;
+    if (failure !== null) throw failure;
     return results.length > 0;
   }
 
@@ -132,7 +137,7 @@ export class SynchronousDriver implements CollectorDriver {
     const { maxLostGroups } = this.#parts.options;
     if (this.#lostInARow < maxLostGroups) return;
     this.#lostInARow = 0;
-    throw stalled(maxLostGroups, reason);
+    this.#failure ??= stalled(maxLostGroups, reason);
   }
 
   /** What finished meanwhile is accounted for with the batch. Never rejects. */
