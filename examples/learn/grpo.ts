@@ -16,6 +16,8 @@ export interface GrpoOptions {
   readonly versions: ReadonlyMap<string, LetterPolicy>;
   /** `recomputed`: as by a trainer that does not believe the rollout; nothing can be refused then. */
   readonly oldLogprobs: 'reported' | 'recomputed';
+  /** Whether tokens of the current weights must have a ratio of 1. */
+  readonly isOnPolicy: boolean;
 }
 
 export interface GrpoBatch {
@@ -67,7 +69,7 @@ export function grpoStep(
           const scale = isClipped ? 0 : (advantage * ratio) / group.members.length;
           policy.addGradient(gradient, { ...token, scale });
         }
-  if (!(sums.error <= onPolicyTolerance))
+  if (options.isOnPolicy && !(sums.error <= onPolicyTolerance))
     throw new OffPolicyError(
       `the current weights sampled tokens whose ratio is off by ${sums.error.toPrecision(3)}: ` +
         'the log-probabilities of the samples are not those of their tokens',

@@ -9,7 +9,7 @@ import { OffPolicyError } from './grpo.ts';
 import { plotSvg, sparkline, type Curve } from './plot.ts';
 import type { Mistake } from './shifted-samples.ts';
 import { startStack } from './stack.ts';
-import { train } from './train.ts';
+import { train, type LearningMode, type TrainOptions } from './train.ts';
 
 const size = { groupSize: 8, batchGroups: 16, rate: 2, maxUpdates: 60 };
 const goal = 0.9;
@@ -28,14 +28,23 @@ interface Verdict {
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
-    options: { seed: { type: 'string', default: '1' }, out: { type: 'string', default: 'jobs' } },
+    options: {
+      seed: { type: 'string', default: '1' },
+      out: { type: 'string', default: 'jobs' },
+      mode: { type: 'string', default: 'both' },
+    },
   });
   const seed = Number(values.seed);
-  const verdicts = [
-    await learns(seed),
-    await control(seed, 'masks'),
-    await control(seed, 'logprobs'),
-  ];
+  const modes = (['synchronous', 'asynchronous'] as const).filter((mode) =>
+    [mode, 'both'].includes(values.mode),
+  );
+  if (modes.length === 0) {
+    console.error('--mode: expected synchronous, asynchronous or both');
+    return 2;
+  }
+  const verdicts: Verdict[] = [];
+  for (const mode of modes) verdicts.push(await learns(mode, seed));
+  verdicts.push(await control(seed, 'masks'), await control(seed, 'logprobs'));
   const curves = verdicts.flatMap(({ curve }) => (curve === null ? [] : [curve]));
   const file = path.join(values.out, 'learn.svg');
   await mkdir(values.out, { recursive: true });
@@ -49,25 +58,25 @@ async function main(): Promise<number> {
   return verdicts.every(({ isMet }) => isMet) ? 0 : 1;
 }
 
-async function learns(seed: number): Promise<Verdict> {
+async function learns(mode: LearningMode, seed: number): Promise<Verdict> {
   const beganMs = performance.now();
-  const rewards = await run('synchronous', { seed, mistake: null, maxUpdates: size.maxUpdates });
+  const rewards = await run(mode, { mode, seed, mistake: null, maxUpdates: size.maxUpdates });
   const [first = 1] = rewards;
   const last = rewards.at(-1) ?? 0;
   const seconds = (performance.now() - beganMs) / 1_000;
   return {
-    name: 'synchronous',
+    name: mode,
     goal: `from under ${begin} to over ${goal} within ${limitMs / 60_000} minutes`,
     measured: `${first.toFixed(3)} to ${last.toFixed(3)} in ${rewards.length} updates, ${seconds.toFixed(0)} s`,
     isMet: first < begin && last > goal && seconds * 1_000 <= limitMs,
-    curve: { name: 'synchronous', values: rewards },
+    curve: { name: mode, values: rewards },
   };
 }
 
 async function control(seed: number, mistake: Mistake): Promise<Verdict> {
   const name = `${mistake} one token late`;
   try {
-    const rewards = await run(name, { seed, mistake, maxUpdates: 30 });
+    const rewards = await run(name, { mode: 'synchronous', seed, mistake, maxUpdates: 30 });
     const highest = Math.max(...rewards);
     return {
       name,
@@ -88,7 +97,7 @@ async function control(seed: number, mistake: Mistake): Promise<Verdict> {
 
 async function run(
   name: string,
-  options: { readonly seed: number; readonly mistake: Mistake | null; readonly maxUpdates: number },
+  options: Pick<TrainOptions, 'mode' | 'seed' | 'mistake' | 'maxUpdates'>,
 ): Promise<readonly number[]> {
   console.log(`\n${name}`);
   await using stack = await startStack(options.seed);

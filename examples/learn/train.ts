@@ -5,6 +5,7 @@ import { silentLogger } from '../../src/core/logger.ts';
 import { RouterFleet } from '../../src/collector/abort/router-fleet.ts';
 import { defaultCauses } from '../../src/collector/cause-policy.ts';
 import type { CollectorParts } from '../../src/collector/collector-parts.ts';
+import { AsynchronousDriver } from '../../src/collector/drivers/asynchronous-driver.ts';
 import { SynchronousDriver } from '../../src/collector/drivers/synchronous-driver.ts';
 import type { CollectedGroup } from '../../src/collector/group.ts';
 import { collectorBegin, GroupSource } from '../../src/collector/group-source.ts';
@@ -16,7 +17,10 @@ import { withMistake, type Mistake } from './shifted-samples.ts';
 import type { LearningStack } from './stack.ts';
 import { updateWeights } from './weight-update.ts';
 
+export type LearningMode = 'synchronous' | 'asynchronous';
+
 export interface TrainOptions {
+  readonly mode: LearningMode;
   readonly seed: number;
   readonly groupSize: number;
   readonly batchGroups: number;
@@ -42,10 +46,18 @@ export async function train(
     apiKey: null,
   } as const;
   const fleet = new RouterFleet({ ...engines, open: openEngine });
-  const driver = new SynchronousDriver(collectorParts({ stack, fleet, weights, options }), 'learn');
+  const parts = collectorParts({ stack, fleet, weights, options });
+  const asynchronous =
+    options.mode === 'asynchronous' ? new AsynchronousDriver(parts, 'learn', staleness) : null;
+  const driver = asynchronous ?? new SynchronousDriver(parts, 'learn');
   const rewards: number[] = [];
+  const publish = async (policy: LetterPolicy): Promise<void> => {
+    asynchronous?.pause();
+    await weights.publish(policy, signal);
+    asynchronous?.resume();
+  };
   try {
-    await weights.publish(stack.model.policy, signal);
+    await publish(stack.model.policy);
     while (rewards.length < options.maxUpdates) {
       const batch = await driver.collect(signal);
       if (batch === null) break;
@@ -54,12 +66,14 @@ export async function train(
         ...{ rate: options.rate, clip: 0.2, versions: weights.versions },
         // Who checks the reported ones never gets as far as to learn nothing from wrong masks.
         oldLogprobs: options.mistake === 'masks' ? 'recomputed' : 'reported',
+        // A call that an update fell into is named by the later weights, and only a part of it is theirs.
+        isOnPolicy: asynchronous === null || rewards.length === 0,
       });
       rewards.push(report.meanReward);
       options.onUpdate(rewards.length, report);
       if (report.meanReward >= options.goal) break;
       await batch.quiet;
-      await weights.publish(policy, signal);
+      await publish(policy);
     }
   } finally {
     await driver.stop('stopped');
@@ -67,6 +81,9 @@ export async function train(
   }
   return rewards;
 }
+
+/** Groups that wait while the trainer works, and how old they may be. */
+const staleness = { maxStaleness: 2 };
 
 /** The weights that the engine samples with, and those that it sampled with before. */
 class PublishedWeights {

@@ -89,6 +89,7 @@ const batch = async (policy: LetterPolicy, round: number) => {
 
 const options = (policy: LetterPolicy, over: Partial<GrpoOptions> = {}): GrpoOptions => ({
   ...{ rate: 2, clip: 0.2, versions: new Map([['1', policy.copy()]]), oldLogprobs: 'reported' },
+  isOnPolicy: true,
   ...over,
 });
 
