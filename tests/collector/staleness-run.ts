@@ -1,11 +1,13 @@
 /**
  * The asynchronous driver against a real server and a real engine process while the weights change: some updates pause the engine, some fall into generations that run, some
- * fail. What is handed over is compared with the engine's own log, token for token. Beside it: a long pause.
+ * fail. What is handed over is compared with the engine's own log, token for token. Beside it: a long pause, and how much faster it is than the synchronous one.
  */
 import { readEngineLog, type EngineLogLine } from '../support/engine-process.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { LinkedAbort, never } from '../../src/core/linked-abort.ts';
 import { AsynchronousDriver } from '../../src/collector/drivers/asynchronous-driver.ts';
+import type { CollectorDriver } from '../../src/collector/drivers/driver.ts';
+import { SynchronousDriver } from '../../src/collector/drivers/synchronous-driver.ts';
 import type { CollectedGroup } from '../../src/collector/group.ts';
 import type { MemberRequest } from '../../src/collector/member.ts';
 import type { CollectorOptions } from '../../src/collector/options.ts';
@@ -140,6 +142,60 @@ export async function runPause(
   await driver.stop('shutdown');
   const held = runningRequests + waitingRequests;
   return { held, groups: batch?.groups.length ?? 0, failures: failuresOf(parts) };
+}
+
+/** How long a trainer takes for so many batches, each of which it works on for a while. */
+export async function runTail(
+  size: {
+    readonly mode: 'synchronous' | 'asynchronous';
+    readonly batches: number;
+    readonly trainMs: number;
+    readonly seed: number;
+    readonly runName: string;
+  },
+  at: Place,
+): Promise<number> {
+  await using world = await open(
+    at,
+    { groupSize: 4, batchGroups: 8 },
+    { seed: size.seed, capMs: 4_000 },
+  );
+  const { parts, weights } = world;
+  const asynchronous =
+    size.mode === 'asynchronous' ? new AsynchronousDriver(parts, size.runName) : null;
+  const driver: CollectorDriver = asynchronous ?? new SynchronousDriver(parts, size.runName);
+  await weights.publish('paused', asynchronous);
+  const beganMs = performance.now();
+  for (let count = 0; count < size.batches; count += 1) {
+    const batch = await driver.collect(never);
+    await systemClock.sleep(size.trainMs, never);
+    await batch?.quiet;
+    await weights.publish('paused', asynchronous);
+  }
+  const tookMs = performance.now() - beganMs;
+  await driver.stop('shutdown');
+  return tookMs;
+}
+
+/** What two batches of the synchronous driver hold, one rollout after the other. */
+export async function runSynchronous(
+  { seed, runName }: { readonly seed: number; readonly runName: string },
+  at: Place,
+): Promise<readonly unknown[]> {
+  await using world = await open(
+    at,
+    { groupSize: 2, batchGroups: 2, maxConcurrent: 1 },
+    { seed, capMs: 100 },
+  );
+  const driver = new SynchronousDriver(world.parts, runName);
+  const seen: unknown[] = [];
+  for (let count = 0; count < 2; count += 1) {
+    const batch = await driver.collect(never);
+    for (const { seed: group, members } of batch?.groups ?? [])
+      seen.push([group.row.rowIndex, members.map(({ end }) => end.samples.map((s) => s.tokens))]);
+  }
+  await driver.stop('shutdown');
+  return seen;
 }
 
 interface World extends AsyncDisposable {
