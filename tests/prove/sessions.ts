@@ -66,6 +66,13 @@ const rows: readonly Row[] = [
   ['S1', 'sessions do not wait for each other', 'does not wait for other sessions'],
   [
     'S1',
+    'paused in place, replay is asked for from 0, then from one before the end, also after a turn taken back',
+    'paused in place asks for new rows only',
+    'paused in another way asks for all rows',
+  ],
+  ['S1', 'the OpenAI SDK accumulates a streamed turn', 'are accumulated by the OpenAI SDK'],
+  [
+    'S1',
     'a call outlives the deletion of its session unrecorded',
     'answers a call whose session was deleted',
   ],
@@ -133,6 +140,20 @@ const rows: readonly Row[] = [
     'is truncated where a limit says so',
     'says why it has no samples',
   ],
+  [
+    'T',
+    'rows of replay are put together as the whole would be; what does not fit is an error',
+    'are put together of the rows that each turn adds',
+    'may be empty where there is no row to say',
+    'are an error where they ',
+    'of the indexer are an error',
+    'refuses samples whose payloads are not about',
+  ],
+  [
+    'T',
+    'a turn without the replay that the ones before it have ends the sample',
+    'end a sample before a turn that lacks',
+  ],
   ['T', 'a turn that ended early ends the sample', 'has a sample that ends with the first turn'],
   [
     'C',
@@ -153,7 +174,7 @@ const rows: readonly Row[] = [
 const dir = path.join(import.meta.dirname, '../sessions');
 const files = [
   ...['session-routes', 'linear-sessions', 'tree-sessions', 'message-matcher', 'merge-turns'],
-  ...['mismatch', 'random-forest'],
+  ...['mismatch', 'random-forest', 'replay', 'sample-hooks'],
 ].map((name) => path.join(dir, 'miles', `${name}.test.ts`));
 const results: { readonly name: string; readonly isPassed: boolean }[] = [];
 const stream = run({

@@ -129,7 +129,7 @@ export class SessionServer {
       const asked = {
         ...{ method: 'POST', path, headers: call.request.headers },
         extraHeaders: { 'x-smg-routing-key': id, ...jsonType },
-        body: requestBody(request.members, request.messagesText, turn.promptIds),
+        body: requestBody(turn.request.members, request.messagesText, turn.promptIds),
       };
       const answer = await upstream.ask(asked, signal);
       return { answer, text: await upstream.text(answer, signal) };

@@ -76,6 +76,19 @@ export function readChatRequest(body: Buffer, rules: RequestRules): ChatRequest 
   };
 }
 
+/** The same request, asking the engine for more: what it says of these fields itself does not count. */
+export function withFields(
+  request: ChatRequest,
+  fields: Readonly<Record<string, unknown>>,
+): ChatRequest {
+  const added = Object.entries(fields);
+  if (added.length === 0) return request;
+  const names = added.map(([name]) => `${JSON.stringify(name)}:`);
+  const kept = request.members.filter((own) => !names.some((name) => own.startsWith(name)));
+  const members = added.map(([name, value]) => member(name, JSON.stringify(value)));
+  return { ...request, members: [...kept, ...members] };
+}
+
 /** What goes to the engine. */
 export function requestBody(
   members: readonly Member[],

@@ -2,16 +2,19 @@
  * The turns of a path as one sample: all ids that the engine saw and sampled, in order. What was sampled is trained, what stands between (results of tools, what
  * users say) is observation: mask 0 and log-probability 0. Ends of outputs that the template replaced when the next turn came are not in it.
  */
+import type { ReplayTensor } from '../../wire/samples/miles-container.ts';
 import type { ChatCodec } from '../codec.ts';
+import { replayedTurns, replayTensors, type ReplayedTurn, type ReplayRules } from './replay.ts';
 import { refusal } from './session-error.ts';
 
 /** A turn as far as samples are concerned. */
-export interface SampledTurn {
+export interface SampledTurn extends Pick<ReplayedTurn, 'replayStart'> {
   readonly seq: number;
   readonly promptEnd: number;
   readonly outputIds: Int32Array;
   readonly logprobs: Float64Array;
   readonly reply: {
+    readonly text: string;
     readonly finishReason: string | null;
     readonly weightVersion: string | null;
     readonly cachedTokens: number;
@@ -43,6 +46,8 @@ export interface MergedSample {
   readonly promptTokens: number;
   readonly completions: readonly Completion[];
   readonly lifecycle: Lifecycle | readonly Lifecycle[];
+  readonly routedExperts: ReplayTensor | null;
+  readonly indexerTopk: ReplayTensor | null;
 }
 
 /** When the engine worked on a turn, in seconds since 1970; `t0` null = it did not say how long. */
@@ -60,6 +65,7 @@ export interface MergeOptions {
   readonly codec: Pick<ChatCodec, 'decode' | 'maxTrim'>;
   /** Of tokens; null = no limit. */
   readonly maxTokens: number | null;
+  readonly replay: ReplayRules;
 }
 
 /** A turn with what is left of its output. */
@@ -74,7 +80,9 @@ export function mergeTurns(
   turns: readonly SampledTurn[],
   options: MergeOptions,
 ): MergedSample | null {
-  const kept = withinLimit(consumed(turns, options), options.maxTokens);
+  const limited = withinLimit(consumed(turns, options), options.maxTokens);
+  const replayed = limited.map(({ turn }) => turn);
+  const kept = limited.slice(0, replayedTurns(replayed, options.replay));
   const [first] = kept;
   const last = kept.at(-1);
   if (first === undefined || last === undefined) return null;
@@ -105,6 +113,7 @@ export function mergeTurns(
     cachedTokens: replies.reduce((sum, { cachedTokens }) => sum + cachedTokens, 0),
     promptTokens: replies.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
     lifecycle: lifecycleOf(kept),
+    ...replayTensors(replayed.slice(0, kept.length), { tokens: end, rules: options.replay }),
   };
 }
 

@@ -8,6 +8,7 @@ import { LinearTurns } from './linear-turns.ts';
 import { mergeTurns, type MergedSample } from './merge-turns.ts';
 import type { MessageMatcher } from './message-matcher.ts';
 import { mismatchOf } from './mismatch.ts';
+import type { ReplayRules } from './replay.ts';
 import {
   isLeafSample,
   pickProblem,
@@ -26,6 +27,8 @@ export interface SessionRules {
   readonly version: SessionVersion;
   readonly codec: ChatCodec;
   readonly matches: MessageMatcher;
+  /** What the engine is asked for beside tokens, for the trainer. */
+  readonly replay: ReplayRules;
   /** For templates, below what requests say. */
   readonly templateVariables: Readonly<Record<string, unknown>>;
   readonly picker: { readonly name: string; readonly pick: SamplePicker };
@@ -142,8 +145,8 @@ export class MilesSession {
   }
 
   #merged(leaf: TurnNode | null, { maxTokens }: SamplesRequest): MergedSample | null {
-    const { codec } = this.#rules;
-    return mergeTurns(pathTo(leaf), { snapshot: idsOf(leaf), codec, maxTokens });
+    const { codec, replay } = this.#rules;
+    return mergeTurns(pathTo(leaf), { snapshot: idsOf(leaf), codec, maxTokens, replay });
   }
 
   #metadata(): Fields {
@@ -195,10 +198,10 @@ function treeOf(nodes: readonly TurnNode[]): Fields {
 
 function milesSample(merged: MergedSample, metadata: Fields): MilesSample {
   const { tokens, lossMask, logprobs, response, status, weightVersions } = merged;
-  const { cachedTokens, promptTokens } = merged;
+  const { cachedTokens, promptTokens, routedExperts, indexerTopk } = merged;
   return {
     ...{ tokens, lossMask, logprobs, response, status, weightVersions, cachedTokens, promptTokens },
-    ...{ routedExperts: null, indexerTopk: null, metadata },
+    ...{ routedExperts, indexerTopk, metadata },
     responseLength: lossMask.length,
   };
 }

@@ -1,13 +1,15 @@
 import { isRolloutError } from '../../core/errors.ts';
 import type { ChatCodec } from '../codec.ts';
-import { conversationOf, type ChatRequest } from './chat-request.ts';
+import { conversationOf, withFields, type ChatRequest } from './chat-request.ts';
 import type { Message, MessageMatcher } from './message-matcher.ts';
+import { isAdditional, replayFields, type ReplayRules } from './replay.ts';
 import { refusal } from './session-error.ts';
 import { idsOf, respelledIn, type PreparedTurn, type TurnNode } from './turn-node.ts';
 
 export interface TurnRules {
   readonly codec: ChatCodec;
   readonly matches: MessageMatcher;
+  readonly replay: ReplayRules;
   readonly nowS: () => number;
 }
 
@@ -30,16 +32,20 @@ export function matchLength(
  * the ids of the new text. SESSION_HISTORY_BROKEN for a role that may not stand there, CONVERSATION_INVALID for what the template refuses.
  */
 export function prepareTurn(
-  { codec, nowS }: TurnRules,
-  request: ChatRequest,
+  { codec, replay, nowS }: TurnRules,
+  asked: ChatRequest,
   behind: { readonly parent: TurnNode | null; readonly stored: readonly Message[] },
 ): PreparedTurn {
   const { parent, stored } = behind;
   const known = stored.length;
   const requestedS = nowS();
+  const pathLength = parent?.end ?? 0;
+  const request = withFields(asked, replayFields(replay, pathLength));
+  const replayStart = isAdditional(replay) ? Math.max(0, pathLength - 1) : null;
+  const own = { parent, request, known, requestedS, replayStart };
   if (parent === null) {
     const { ids } = codec.render(conversationOf(request.messages, request), { opensTurn: true });
-    return { parent, request, promptIds: ids, kept: 0, known, respelled: new Map(), requestedS };
+    return { ...own, promptIds: ids, kept: 0, respelled: new Map() };
   }
   const appended = request.messages.slice(known);
   for (const [at, { role }] of appended.entries())
@@ -63,7 +69,7 @@ export function prepareTurn(
   promptIds.set(before.subarray(0, kept));
   promptIds.set(ids, kept);
   const respelled = respelledIn(stored, request.messages, known);
-  return { parent, request, promptIds, kept, known, respelled, requestedS };
+  return { ...own, promptIds, kept, respelled };
 }
 
 /** Matchers may be anybody's. */

@@ -26,6 +26,8 @@ export interface TurnNode {
   readonly promptEnd: number;
   readonly end: number;
   readonly request: RecordedRequest;
+  /** The first row of routed experts that its answer says; null = it was not asked to leave any out. */
+  readonly replayStart: number | null;
   readonly reply: Omit<ChatReply, 'shown' | 'outputIds' | 'logprobs' | 'message'>;
   /** About what it takes of memory that the turns before it do not. */
   readonly bytes: number;
@@ -53,6 +55,7 @@ export interface PreparedTurn {
   readonly known: number;
   readonly respelled: ReadonlyMap<number, Message>;
   readonly requestedS: number;
+  readonly replayStart: number | null;
 }
 
 export function turnNode(
@@ -60,7 +63,7 @@ export function turnNode(
   reply: ChatReply,
   at: { readonly seq: number; readonly committedS: number },
 ): TurnNode {
-  const { parent, promptIds, kept, known, requestedS } = turn;
+  const { parent, promptIds, kept, known, requestedS, replayStart } = turn;
   const { outputIds, logprobs, message } = reply;
   const messages = [...turn.request.messages.slice(known), message];
   const suffixIds = promptIds.slice(kept);
@@ -68,7 +71,7 @@ export function turnNode(
   const { text, finishReason, responseId, weightVersion, cachedTokens, promptTokens, latencyS } =
     reply;
   return {
-    ...{ ...at, parent, kept, requestedS, outputIds, logprobs },
+    ...{ ...at, parent, kept, requestedS, replayStart, outputIds, logprobs },
     depth: (parent?.depth ?? 0) + 1,
     ...{ messages, suffixIds, request },
     messagesEnd: turn.request.messages.length + 1,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { mergeTurns, type SampledTurn } from '../../../src/sessions/miles/merge-turns.ts';
+import { noReplay } from '../../../src/sessions/miles/replay.ts';
 
 const decode = (ids: Int32Array): string => [...ids].map((id) => `${id} `).join('');
 
@@ -18,8 +19,9 @@ function turn(
   return {
     ...{ seq: promptEnd, promptEnd, outputIds: Int32Array.from(output) },
     logprobs: Float64Array.from(logprobs),
-    ...{ requestedS: 1, committedS: 2 },
+    ...{ requestedS: 1, committedS: 2, replayStart: null },
     reply: {
+      text: '{}',
       finishReason: finish,
       weightVersion: null,
       cachedTokens: 0,
@@ -33,7 +35,7 @@ const merged = (turns: readonly SampledTurn[], snapshot: readonly number[], maxT
   mergeTurns(turns, {
     snapshot: Int32Array.from(snapshot),
     codec: { decode, maxTrim },
-    maxTokens: null,
+    ...{ maxTokens: null, replay: noReplay },
   });
 
 describe('the turns of a session as one sample', () => {

@@ -5,6 +5,7 @@ import { silentLogger } from '../../../src/core/logger.ts';
 import { readChatReply } from '../../../src/sessions/miles/chat-reply.ts';
 import { strictMatcher } from '../../../src/sessions/miles/message-matcher.ts';
 import { MilesSession } from '../../../src/sessions/miles/miles-session.ts';
+import { noReplay } from '../../../src/sessions/miles/replay.ts';
 import { defaultPostprocess, dropRetries } from '../../../src/sessions/miles/sample-hooks.ts';
 import { messagesOf, pathTo } from '../../../src/sessions/miles/turn-node.ts';
 import { readContainer } from './read-container.ts';
@@ -23,6 +24,7 @@ function randomSession(seed: number): MilesSession {
     picker: { name: 'drop_retries', pick: dropRetries },
     postprocessor: { name: 'default_postprocess', process: defaultPostprocess },
     ...{ maxNodes: 1_024, logger: silentLogger, nowS: () => (seconds += 1) },
+    replay: noReplay,
   });
   for (let turn = 0; turn < 20; turn += 1) {
     const { nodes } = session.turns;

@@ -9,6 +9,13 @@ export interface ReadSample {
   readonly logprobs: readonly number[];
   readonly fields: Fields;
   readonly metadata: Fields;
+  readonly routedExperts: ReadReplay | null;
+  readonly indexerTopk: ReadReplay | null;
+}
+
+export interface ReadReplay {
+  readonly shape: readonly number[];
+  readonly values: readonly number[];
 }
 
 export interface ReadSamples {
@@ -40,7 +47,16 @@ export function readContainer(bytes: Buffer): ReadSamples {
     readonly empty_reason: string | null;
   };
   const samples = meta.samples.map((fields, at): ReadSample => {
-    assert.deepEqual(fields['nulls'], ['rollout_routed_experts', 'rollout_indexer_topk']);
+    const nulls = fields['nulls'] as readonly string[];
+    const replay = (name: string): ReadReplay | null => {
+      if (nulls.includes(name)) return null;
+      const { shape = [] } = header[`${name}.${at}`] ?? {};
+      const bytes = take(`${name}.${at}`, 'I32');
+      const values = Array.from({ length: bytes.length / 4 }, (_, index) =>
+        bytes.readInt32LE(index * 4),
+      );
+      return { shape, values };
+    };
     const ids = take(`tokens.${at}`, 'I64');
     const logprobs = take(`rollout_log_probs.${at}`, 'F64');
     return {
@@ -48,6 +64,8 @@ export function readContainer(bytes: Buffer): ReadSamples {
       lossMask: [...take(`loss_mask.${at}`, 'U8')],
       logprobs: wide(logprobs, (from) => logprobs.readDoubleLE(from)),
       ...{ fields, metadata: fields['metadata'] as Fields },
+      routedExperts: replay('rollout_routed_experts'),
+      indexerTopk: replay('rollout_indexer_topk'),
     };
   });
   assert.deepEqual([...left], []);

@@ -12,6 +12,7 @@ import {
 import { SessionUpstream } from '../../../src/gateway/sessions/session-upstream.ts';
 import { strictMatcher } from '../../../src/sessions/miles/message-matcher.ts';
 import type { SessionRules } from '../../../src/sessions/miles/miles-session.ts';
+import { noReplay } from '../../../src/sessions/miles/replay.ts';
 import { defaultPostprocess, dropRetries } from '../../../src/sessions/miles/sample-hooks.ts';
 import { SessionStore } from '../../../src/sessions/miles/session-store.ts';
 import { bytesOf, toyCodec, toyIds } from './toy-codec.ts';
@@ -166,6 +167,7 @@ export class SessionFixture implements AsyncDisposable {
         picker: { name: 'drop_retries', pick: dropRetries },
         postprocessor: { name: 'default_postprocess', process: defaultPostprocess },
         ...{ maxNodes: 1_024, logger: silentLogger, nowS: () => (seconds += 1) },
+        replay: noReplay,
         ...rules,
       },
     });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { OpenAI } from 'openai';
 import { bytesOf, toyCodec, toyIds } from './toy-codec.ts';
 import {
   result,
@@ -69,6 +70,27 @@ describe('the session routes', () => {
       shown.text,
       `{"session_id":"${id}","records":[{"timestamp":1700000002,"request_timestamp":1700000001,"method":"POST","path":"/v1/chat/completions","request":${sent.text},"response":${turnAnswer().body},"status_code":200}],"metadata":{"tito_session_mismatch":[],"accumulated_token_ids":[${held.join(',')}],"max_trim_tokens":0}}`,
     );
+  });
+
+  it('are accumulated by the OpenAI SDK when they are streamed', async () => {
+    await using fixture = await SessionFixture.start();
+    const call = { id: 'c1', type: 'function', function: { name: 'run', arguments: '{"a":1}' } };
+    fixture.engine.says({ text: 'ok', finish: 'tool_calls', message: { tool_calls: [call] } });
+    const id = await fixture.newSession();
+    const client = new OpenAI({ apiKey: 'none', baseURL: `${fixture.url}/sessions/${id}/v1` });
+    const stream = client.chat.completions.stream({
+      ...{ model: 'toy', messages: [{ role: 'user', content: 'a' }] },
+    });
+    const { choices, usage } = await stream.finalChatCompletion();
+    assert.equal(choices[0]?.message.content, 'ok');
+    assert.equal(choices[0].finish_reason, 'tool_calls');
+    const [own] = choices[0].message.tool_calls ?? [];
+    assert.deepEqual(
+      { ...own, index: undefined },
+      { ...call, index: undefined, function: own?.type === 'function' ? own.function : null },
+    );
+    assert.equal(own?.type === 'function' ? own.function.arguments : '', '{"a":1}');
+    assert.equal(usage?.prompt_tokens, 7);
   });
 
   it('answer with one server and one date header, and without replay payloads, which the record keeps', async () => {

@@ -47,6 +47,10 @@ export async function openSessions(
       ...{ version, templateVariables, maxNodes, logger },
       codec: await openCodec(),
       matches: await openMatcher(sessions.matcher),
+      replay: {
+        ...{ routedLayers: sessions.routedExpertsLayers, hasIndexer: sessions.indexerTopk },
+        isAdditional: sessions.pauseMode === 'in_place',
+      },
       picker: { name: sessions.picker, pick: await openPicker(sessions.picker) },
       postprocessor: {
         name: sessions.postprocessor,
