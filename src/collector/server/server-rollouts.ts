@@ -218,8 +218,9 @@ const cancelledEnd: MemberEnd = {
   ...{ isRetryable: true, reward: null, samples: [], metadata: {} },
 };
 
-/** 422 is a mistake of the row; anything else may pass. */
+/** 422 is a mistake of the row; anything else may pass. Ids are never used twice: where one is taken, an abort has named it before it came. */
 function refusedEnd(refusal: SubmissionRefused): MemberEnd {
+  if (refusal.status === 409) return cancelledEnd;
   const isTask = refusal.status === 422;
   return {
     ...{ status: 'failed', fault: isTask ? 'task' : 'infrastructure', isRetryable: !isTask },

@@ -90,3 +90,25 @@ it('the seed of a place is pinned beside what its row pins', async () => {
     budgets: { max_turns: 5 },
   });
 });
+
+it('a rollout that was cancelled before its submission came ends as cancelled, not as lost', async () => {
+  const server = createServer((incoming, answer) => {
+    incoming.resume();
+    answer.writeHead(409).end('{"detail":"a rollout of this id was cancelled before it came"}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const rollouts = new ServerRollouts({
+    ...{ serverUrl: `http://127.0.0.1:${port}`, serverKey: null, modelUrl: '', modelKey: null },
+    ...{ train: false, isGraded: false, agentTimeoutSec: null, graderTimeoutSec: null },
+    ...{ listen: {}, watchMs: 60_000, clock: systemClock, fetch },
+  });
+  try {
+    const { status, fault } = await rollouts.run(request, never);
+    assert.deepEqual([status, fault], ['aborted', 'cancelled']);
+  } finally {
+    await rollouts.close();
+    server.close();
+    server.closeAllConnections();
+  }
+});
