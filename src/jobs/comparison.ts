@@ -3,7 +3,7 @@
  * has none is counted as unpaired and never as zero. The interval is a bootstrap over tasks (attempts at one task are not
  * independent, so a task is drawn whole), seeded, percentile, 95 %.
  */
-import { seededRandom } from './random.ts';
+import { seededRandom } from '../core/seeded-random.ts';
 
 export interface ScoredTrial {
   readonly task: string;

@@ -11,7 +11,7 @@ import { SynchronousDriver } from '../../src/collector/drivers/synchronous-drive
 import type { CollectorEvent } from '../../src/collector/events.ts';
 import type { MemberRequest } from '../../src/collector/member.ts';
 import type { RolloutPort } from '../../src/collector/rollout-port.ts';
-import { seededRandom } from '../../src/collector/dataset/shuffled-order.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
 import { ServerRollouts } from '../../src/collector/server/server-rollouts.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { openEngine } from '../../src/engines/registry.ts';

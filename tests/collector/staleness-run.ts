@@ -11,7 +11,7 @@ import { SynchronousDriver } from '../../src/collector/drivers/synchronous-drive
 import type { CollectedGroup } from '../../src/collector/group.ts';
 import type { MemberRequest } from '../../src/collector/member.ts';
 import type { CollectorOptions } from '../../src/collector/options.ts';
-import { seededRandom } from '../../src/collector/dataset/shuffled-order.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
 import { ServerRollouts } from '../../src/collector/server/server-rollouts.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import { openEngine } from '../../src/engines/registry.ts';

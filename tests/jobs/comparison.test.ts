@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compareTrials, type ScoredTrial } from '../../src/jobs/comparison.ts';
-import { seededRandom } from '../../src/jobs/random.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
 
 const options = { seed: 7, resamples: 4000 };
 

@@ -1,5 +1,5 @@
 /** Random rollouts of a synthetic agent: each does what real agents do to their histories, in an order that its seed decides. */
-import { seededRandom } from '../../src/jobs/random.ts';
+import { seededRandom } from '../../src/core/seeded-random.ts';
 import { SyntheticAgent, type Conversation, type KnownCall } from './synthetic-agent.ts';
 
 export const actions = [
