@@ -3,17 +3,12 @@
  * neither a slow reader nor a burst makes it grow; a reader that takes nothing for too long loses its connection, not events: it resumes by cursor.
  */
 import type { ServerResponse } from 'node:http';
-import { once } from 'node:events';
-import type { Clock } from '../core/clock.ts';
-import { LinkedAbort } from '../core/linked-abort.ts';
 import type { EventsDocument } from '../wire/api/event.ts';
-import type { ServerLimits } from './ports.ts';
+import { StreamOut, type StreamOutParts } from './stream-out.ts';
 
-export interface EventStreamParts {
+export interface EventStreamParts extends StreamOutParts {
   readonly read: (after: number | null, limit: number) => Promise<EventsDocument>;
   readonly onEvents: (listener: () => void) => () => void;
-  readonly limits: Pick<ServerLimits, 'keepAliveMs' | 'slowReaderMs'>;
-  readonly clock: Clock;
 }
 
 const pageSize = 200;
@@ -39,15 +34,9 @@ export class EventStream {
     const news = new News(this.#parts.onEvents);
     try {
       if (out.destroyed) return;
-      out.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-        // Nothing comes after a stream: kept alive, the connection would outlive the server.
-        connection: 'close',
-        'x-content-type-options': 'nosniff',
-      });
-      out.flushHeaders();
-      await this.#send(out, { after, news });
+      const stream = new StreamOut(out, this.#parts, this.#closing.signal);
+      stream.open('text/event-stream; charset=utf-8');
+      await this.#send(stream, { after, news });
     } catch {
       // Nothing can be said any more on a connection that is open; the reader sees its end.
     } finally {
@@ -58,7 +47,7 @@ export class EventStream {
   }
 
   async #send(
-    out: ServerResponse,
+    stream: StreamOut,
     from: { readonly after: number | null; readonly news: News },
   ): Promise<void> {
     const { signal } = this.#closing;
@@ -71,41 +60,11 @@ export class EventStream {
         (event) => `id: ${event.cursor}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
       );
       if (page.gap !== null) frames.unshift(`event: gap\ndata: ${JSON.stringify(page.gap)}\n\n`);
-      await this.#write(out, frames.join(''));
+      await stream.write(frames.join(''));
       if (page.events.length === pageSize) continue;
-      if (!(await this.#waitForNews(from.news)))
+      if (!(await stream.hasNews(from.news.next)))
         // An id without data moves the reader past events that it may not see.
-        await this.#write(out, `: nothing new\nid: ${cursor}\n\n`);
-    }
-  }
-
-  /** False = there was none for as long as a reader is left without a sign. */
-  async #waitForNews(news: News): Promise<boolean> {
-    using link = new LinkedAbort([this.#closing.signal]);
-    const quiet = this.#parts.clock.sleep(this.#parts.limits.keepAliveMs, link.signal);
-    const isNews = await Promise.race([
-      news.next.then(() => true),
-      quiet.then(
-        () => false,
-        () => true,
-      ),
-    ]);
-    link.abort(new Error('done'));
-    return isNews;
-  }
-
-  async #write(out: ServerResponse, text: string): Promise<void> {
-    if (text === '' || out.destroyed || out.write(text)) return;
-    const { clock, limits } = this.#parts;
-    using link = new LinkedAbort([this.#closing.signal]);
-    const tooSlow = clock.sleep(limits.slowReaderMs, link.signal).then(() => {
-      throw new Error('the reader takes nothing');
-    });
-    try {
-      await Promise.race([once(out, 'drain', { signal: link.signal }), tooSlow]);
-    } finally {
-      link.abort(new Error('done'));
-      await tooSlow.catch(() => undefined);
+        await stream.write(`: nothing new\nid: ${cursor}\n\n`);
     }
   }
 }

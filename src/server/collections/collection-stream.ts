@@ -1,18 +1,11 @@
-/**
- * Lines of a collection behind a cursor, until it is over and its last line is sent. Nothing is kept for a reader: one that takes nothing for too long loses its
- * connection, not lines.
- */
-import { once } from 'node:events';
+/** Lines of a collection behind a cursor, until it is over and its last line is sent. */
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../core/clock.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
-import type { ServerLimits } from '../ports.ts';
+import { StreamOut, type StreamOutParts } from '../stream-out.ts';
 import type { Collection } from './collection.ts';
 
-export interface CollectionStreamParts {
+export interface CollectionStreamParts extends StreamOutParts {
   readonly collection: Collection;
-  readonly limits: Pick<ServerLimits, 'keepAliveMs' | 'slowReaderMs'>;
-  readonly clock: Clock;
 }
 
 export class CollectionStream {
@@ -35,15 +28,9 @@ export class CollectionStream {
     out.once('error', end);
     try {
       if (out.destroyed) return;
-      out.writeHead(200, {
-        'content-type': 'application/x-ndjson',
-        'cache-control': 'no-store',
-        // Nothing comes after a stream: kept alive, the connection would outlive the server.
-        connection: 'close',
-        'x-content-type-options': 'nosniff',
-      });
-      out.flushHeaders();
-      await this.#send(out, after);
+      const stream = new StreamOut(out, this.#parts, this.#closing.signal);
+      stream.open('application/x-ndjson');
+      await this.#send(stream, after);
       out.end();
     } catch {
       // The reader sees the end of its connection, and comes back with its cursor.
@@ -52,52 +39,29 @@ export class CollectionStream {
     }
   }
 
-  async #send(out: ServerResponse, after: number): Promise<void> {
+  async #send(stream: StreamOut, after: number): Promise<void> {
     const { collection } = this.#parts;
     const { signal } = this.#closing;
     for (let cursor = after; !signal.aborted;) {
       const line = collection.lines.next(cursor);
       if (line !== null) {
         cursor = line.cursor;
-        await this.#write(out, line.text);
+        await stream.write(line.text);
       } else if (collection.isOver) {
         return;
-      } else if (!(await this.#waitForLine())) {
-        await this.#write(out, `${JSON.stringify({ type: 'idle', state: collection.state })}\n`);
+      } else if (!(await this.#hasNews(stream))) {
+        await stream.write(`${JSON.stringify({ type: 'idle', state: collection.state })}\n`);
       }
     }
   }
 
-  /** False = there was none for as long as a reader is left without a sign. */
-  async #waitForLine(): Promise<boolean> {
-    const { collection, clock, limits } = this.#parts;
-    using link = new LinkedAbort([this.#closing.signal]);
-    const change = Promise.withResolvers<boolean>();
-    const stop = collection.lines.onChange(() => change.resolve(true));
-    const quiet = clock.sleep(limits.keepAliveMs, link.signal).then(
-      () => false,
-      () => true,
-    );
+  async #hasNews(stream: StreamOut): Promise<boolean> {
+    const change = Promise.withResolvers<undefined>();
+    const stop = this.#parts.collection.lines.onChange(() => change.resolve(undefined));
     try {
-      return await Promise.race([change.promise, quiet]);
+      return await stream.hasNews(change.promise);
     } finally {
       stop();
-      link.abort(new Error('done'));
-    }
-  }
-
-  async #write(out: ServerResponse, text: string): Promise<void> {
-    if (out.destroyed || out.write(text)) return;
-    const { clock, limits } = this.#parts;
-    using link = new LinkedAbort([this.#closing.signal]);
-    const tooSlow = clock.sleep(limits.slowReaderMs, link.signal).then(() => {
-      throw new Error('the reader takes nothing');
-    });
-    try {
-      await Promise.race([once(out, 'drain', { signal: link.signal }), tooSlow]);
-    } finally {
-      link.abort(new Error('done'));
-      await tooSlow.catch(() => undefined);
     }
   }
 }
