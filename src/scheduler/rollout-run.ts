@@ -12,7 +12,6 @@ import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import type { RolloutProgress } from '../wire/rollout/progress.ts';
 import { rolloutRequestSchema, type RolloutRequest } from '../wire/rollout/rollout-request.ts';
 import { isTerminal } from '../wire/rollout/rollout-state.ts';
-import type { CaptureActivity } from '../wire/rollout/route-activity.ts';
 import { routeRulesOf } from '../wire/rollout/route-rules.ts';
 import { sampleRulesOf, trainsNothing, type SampleRules } from '../wire/rollout/train-rules.ts';
 import {
@@ -32,13 +31,7 @@ import {
 import type { Step } from './ledger.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, failureOf, outcomeOf, withSpentBudget } from './outcomes.ts';
-import {
-  endWithoutSamples,
-  keepSamples,
-  makeSamples,
-  withSamples,
-  type SamplesOfRun,
-} from './samples-of-run.ts';
+import { endWithoutSamples, SamplesOfRun, withSamples } from './samples-of-run.ts';
 import { backendName, type SchedulerCore } from './scheduler-core.ts';
 
 interface Ending {
@@ -55,10 +48,7 @@ export class RolloutRun {
   #workflow: ExecutionResult | null = null;
   /** null = no samples are wanted. */
   #sampleRules: SampleRules | null = null;
-  /** What the route said of its capture last. */
-  #capture: CaptureActivity | null = null;
-  /** How many calls there were when the agent had ended and grading began. */
-  #agentCalls: SamplesOfRun['agentCalls'] = null;
+  readonly #samples: SamplesOfRun;
   #facts: RolloutFacts | null = null;
   #secrets: readonly string[] = [];
   readonly #unmask: (() => void)[] = [];
@@ -66,6 +56,7 @@ export class RolloutRun {
   constructor(rollout: LiveRollout, core: SchedulerCore) {
     this.#rollout = rollout;
     this.#core = core;
+    this.#samples = new SamplesOfRun(rollout.id, core.parts);
   }
 
   /** Resolves when the running place is free. Never rejects. */
@@ -148,11 +139,7 @@ export class RolloutRun {
     const told = await this.#told(result);
     await this.#closeRoute();
     this.#showProgress('making samples');
-    const { id: rolloutId } = rollout;
-    const { parts } = this.#core;
-    const [agentCalls, capture] = [this.#agentCalls, this.#capture];
-    const making = makeSamples({ rolloutId, result: told, rules, agentCalls, capture }, parts);
-    const made = await Promise.race([making, rollout.claimed()]);
+    const made = await Promise.race([this.#samples.make(told, rules), rollout.claimed()]);
     return made !== undefined && rollout.claim('backend') ? { result: told, made } : null;
   }
 
@@ -213,7 +200,7 @@ export class RolloutRun {
       workflowCompleted: async (completed) => {
         const result = await this.#told(completed);
         this.#workflow = result;
-        this.#agentCalls = this.#capture?.calls ?? 'unknown';
+        this.#samples.agentEnded();
         const isFixed = await ledger.advance(rollout, () =>
           rollout.endedBy === null
             ? {
@@ -233,15 +220,15 @@ export class RolloutRun {
   async #told(result: ExecutionResult): Promise<ExecutionResult> {
     const { gateway } = this.#core.parts;
     const activity = await gateway.activity(this.#rollout.id);
-    this.#capture = activity?.capture ?? null;
+    this.#samples.note(activity?.capture ?? null);
     return withSpentBudget(result, activity?.spent ?? null);
   }
 
   async #end(ending: Ending, request: RolloutRequest): Promise<void> {
-    const { ledger, parts, pause } = this.#core;
+    const { ledger, pause } = this.#core;
     const rollout = this.#rollout;
     await this.#closeRoute();
-    const samples = ending.made === null ? null : await keepSamples(rollout.id, ending.made, parts);
+    const samples = ending.made === null ? null : await this.#samples.keep(ending.made);
     const result = samples === null ? ending.result : withSamples(ending.result, samples);
     const outcome = { ...outcomeOf(result), ...(samples !== null && { samples }) };
     await ledger.advance(rollout, () => ({
