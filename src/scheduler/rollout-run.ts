@@ -82,8 +82,8 @@ export class RolloutRun {
     try {
       const report = (await store.rollout(rollout.id))?.controllerReport ?? null;
       if (report !== null && this.#facts !== null) {
-        this.#facts = { ...this.#facts, report: JSON.parse(report) as unknown };
-        await this.#archive([]);
+        const facts = { ...this.#facts, report: JSON.parse(report) as unknown };
+        await archiveRollout(facts, { files: [], secrets: this.#secrets }, this.#core.parts);
       }
     } catch (error) {
       // A store that is closed keeps the report for whoever asks for it later.
@@ -325,11 +325,6 @@ export class RolloutRun {
     // It never got as far as a call that somebody could ask for.
     await forgetCalls(this.#rollout.id, parts);
     return true;
-  }
-
-  async #archive(files: readonly KeptFile[]): Promise<boolean> {
-    if (this.#facts === null) return true;
-    return await archiveRollout(this.#facts, { files, secrets: this.#secrets }, this.#core.parts);
   }
 
   #setFacts(outcome: RolloutOutcome, result: Parameters<typeof rolloutFacts>[1][number]): void {
