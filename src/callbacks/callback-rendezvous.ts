@@ -6,7 +6,7 @@
  */
 import { canonicalJson } from '../core/canonical-json.ts';
 import type { CallbackChannel } from '../wire/rollout/callback-payloads.ts';
-import { raceSignal } from './race-signal.ts';
+import { raceSignal } from '../core/race-signal.ts';
 
 /** The JSON object of a callback, as it came. */
 export type CallbackDocument = Readonly<Record<string, unknown>>;

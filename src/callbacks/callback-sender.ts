@@ -14,7 +14,7 @@ import type { CallbackDelivery, DeliveryActivity, DeliveryEnd } from './callback
 import { CallbackHttp, type AttemptResult } from './callback-http.ts';
 import { entryOf, type Entry } from './delivery-entry.ts';
 import { DeliveryOrder } from './delivery-order.ts';
-import { raceSignal } from './race-signal.ts';
+import { raceSignal } from '../core/race-signal.ts';
 import { ReceiverSlots } from './receiver-slots.ts';
 import { firstRoundAttempts, pauseMs } from './retry-schedule.ts';
 

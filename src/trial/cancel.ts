@@ -4,7 +4,7 @@ import type { Phase } from '../core/errors.ts';
 import { agentLogsDir } from '../agents/agent.ts';
 import type { Environment } from '../environments/environment.ts';
 import type { CancellationReceipt } from '../wire/harbor/slipway-record.ts';
-import { raceAbort } from './deadline-scope.ts';
+import { raceSignal } from '../core/race-signal.ts';
 import { problemOf, type Sandboxes } from './sandboxes.ts';
 
 /** Killing, saving a last log and destroying together stay within this. */
@@ -90,5 +90,5 @@ async function destroy(
 
 async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   using link = new LinkedAbort([], { ms, reason: () => new Error(`not done within ${ms} ms`) });
-  return await raceAbort(work(link.signal), link.signal);
+  return await raceSignal(work(link.signal), link.signal);
 }

@@ -1,3 +1,4 @@
+import { raceSignal } from '../core/race-signal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { RolloutError } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
@@ -40,7 +41,7 @@ export class TrialWork {
   /** Waits until all begun work has settled and answers how much has not within the limit. */
   async settled(limitMs: number): Promise<number> {
     using limit = new LinkedAbort([], { ms: limitMs, reason: () => new Error('still busy') });
-    await raceAbort(Promise.allSettled(this.#begun), limit.signal).catch(() => undefined);
+    await raceSignal(Promise.allSettled(this.#begun), limit.signal).catch(() => undefined);
     return this.#begun.size;
   }
 }
@@ -88,21 +89,6 @@ export class DeadlineScope {
     using link = new LinkedAbort([signal], { ms: limitMs, reason: expire });
     const begun = work(link.signal, limitMs);
     this.#work.track(begun);
-    return await raceAbort(begun, link.signal);
-  }
-}
-
-/** Settles with the work, or rejects with the reason of `signal` as soon as it fires. */
-export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const gone = Promise.withResolvers<never>();
-  const onAbort = (): void => gone.reject(signal.reason as Error);
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort, { once: true });
-  work.catch(() => undefined); // abandoned work may fail later; its failure is then nobody's
-  gone.promise.catch(() => undefined);
-  try {
-    return await Promise.race([gone.promise, work]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
+    return await raceSignal(begun, link.signal);
   }
 }

@@ -2,7 +2,7 @@ import { RolloutError } from '../core/errors.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Environment } from '../environments/environment.ts';
 import { isSamePolicy, type NetworkPolicy } from '../wire/network-policy.ts';
-import { raceAbort } from './deadline-scope.ts';
+import { raceSignal } from '../core/race-signal.ts';
 
 const switchLimitMs = 30_000;
 
@@ -21,7 +21,7 @@ export async function switchNetwork(
         { phase: 'environment', field: 'network_mode', remedy: 'Run the trial again.' },
       ),
   });
-  await raceAbort(environment.setNetworkPolicy(policy, link.signal), link.signal);
+  await raceSignal(environment.setNetworkPolicy(policy, link.signal), link.signal);
 }
 
 /** Runs the verifier's phase under its own policy and restores the baseline after it, also on error; a cancelled trial needs no restoring. */

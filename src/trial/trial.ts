@@ -16,7 +16,8 @@ import type { ProcessView } from '../wire/rollout/process-view.ts';
 import { createAgent, describeAgent } from './agent-of-trial.ts';
 import { agentSite } from './agent-site.ts';
 import { cancelSandboxes } from './cancel.ts';
-import { DeadlineScope, raceAbort, TrialWork } from './deadline-scope.ts';
+import { DeadlineScope, TrialWork } from './deadline-scope.ts';
+import { raceSignal } from '../core/race-signal.ts';
 import { redactDocument, redactFolder } from './redact.ts';
 import { explain, toTrialResult } from './result.ts';
 import { problemOf, Sandboxes } from './sandboxes.ts';
@@ -245,7 +246,7 @@ class StagedTrial implements Trial {
     const { config } = this.#request;
     const { hostVariables, provider } = this.#parts;
     this.#record.phase = 'resolve';
-    const inputs = await raceAbort(this.#request.load(signal), signal);
+    const inputs = await raceSignal(this.#request.load(signal), signal);
     this.#inputs = inputs;
     const lock = await lockTrial(config, inputs, { hostVariables, signal });
     await this.#folder.writeJson('lock.json', lock);

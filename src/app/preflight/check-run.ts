@@ -5,7 +5,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
-import { raceAbort } from '../../trial/deadline-scope.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import {
   preflightChecks,
   type PreflightCheckName,
@@ -71,7 +71,7 @@ export class CheckRun {
     const forget = (): boolean => this.#late.delete(working);
     this.#late.add(working);
     working.then(forget, forget);
-    const verdict = await raceAbort(working, limit.signal).catch(failedWith);
+    const verdict = await raceSignal(working, limit.signal).catch(failedWith);
     signal.throwIfAborted();
     this.#add(verdict, { name, subject, since });
   }
@@ -88,7 +88,7 @@ export class CheckRun {
   /** Resolves when no check works any more, however it ended. */
   async settle(): Promise<void> {
     using limit = new LinkedAbort([], { ms: settleMs, reason: () => tooLong(settleMs) });
-    await raceAbort(Promise.allSettled(this.#late), limit.signal).catch(() => undefined);
+    await raceSignal(Promise.allSettled(this.#late), limit.signal).catch(() => undefined);
   }
 
   report(): PreflightReport {

@@ -1,7 +1,7 @@
 /** Carries out one order in a worker within a limit. What overruns is told so through its signal, and ended with its worker if it goes on. */
 import { messageOf } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
-import { raceAbort } from '../../trial/deadline-scope.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import { thrown, workerLost, type LocalFailure, type UserPart } from './local-result.ts';
 import { WorkerEnded, type RolloutWorker } from './rollout-worker.ts';
 import type { ThreadOrder, ThreadReport } from './thread-messages.ts';
@@ -34,7 +34,7 @@ export async function carryOut(worker: RolloutWorker, limited: LimitedOrder): Pr
   const { part, order, signal, limitMs, overrun } = limited;
   const running = worker.carryOut(order);
   try {
-    return endOf(await raceAbort(running, signal), limited);
+    return endOf(await raceSignal(running, signal), limited);
   } catch (error) {
     if (!signal.aborted && error instanceof WorkerEnded)
       return { failure: workerLost(part, error), isIdle: false };
@@ -53,7 +53,7 @@ export async function carryOut(worker: RolloutWorker, limited: LimitedOrder): Pr
 
 async function lastWords(running: Promise<ThreadReport>): Promise<ThreadReport | null> {
   using limit = new LinkedAbort([], { ms: graceMs, reason: () => new Error('not heeded') });
-  return await raceAbort(running, limit.signal).catch(() => null);
+  return await raceSignal(running, limit.signal).catch(() => null);
 }
 
 function endOf(

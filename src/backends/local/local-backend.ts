@@ -4,7 +4,7 @@ import { folderName } from '../../archive/folder-name.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RolloutError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import { raceAbort } from '../../trial/deadline-scope.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import type {
   Execution,
   ExecutionBackend,
@@ -59,7 +59,7 @@ export class LocalBackend implements ExecutionBackend {
 
   /** Loads both classes in a first thread or process. WORKFLOW_INVALID, WORKFLOW_PACKAGE_MISSING, RUNNER_FAILED. */
   async start(signal: AbortSignal): Promise<void> {
-    await raceAbort(this.#pool.warm(), signal);
+    await raceSignal(this.#pool.warm(), signal);
   }
 
   execute(request: ExecutionRequest, hooks: ExecutionHooks): Execution {

@@ -6,7 +6,7 @@
 import { cutText } from '../../core/cut-text.ts';
 import { isRolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
-import { raceAbort } from '../../trial/deadline-scope.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import { TrajectoryRedactor } from '../../trajectory/redact.ts';
 import type { Sample } from '../../wire/rollout/callback-payloads.ts';
 import type { WaitKind } from '../../wire/rollout/progress.ts';
@@ -111,7 +111,7 @@ export class LocalExecution implements Execution {
     const stage = this.#stage;
     this.#aborted.abort(reason);
     using limit = new LinkedAbort([], { ms: abortLimitMs, reason: () => new Error('still alive') });
-    const isGone = await raceAbort(this.result, limit.signal).then(
+    const isGone = await raceSignal(this.result, limit.signal).then(
       () => true,
       () => !limit.signal.aborted,
     );
@@ -157,8 +157,8 @@ export class LocalExecution implements Execution {
     at: { readonly limit: LinkedAbort; readonly since: number; readonly budgetMs: number },
   ): Promise<{ readonly value: LocalEnding; readonly isIdle: boolean }> {
     const { limit, budgetMs } = at;
-    await raceAbort(worker.ready, limit.signal);
-    await raceAbort(this.#parts.folder.isFree, limit.signal);
+    await raceSignal(worker.ready, limit.signal);
+    await raceSignal(this.#parts.folder.isFree, limit.signal);
     const artifactsDir = await this.#folder.create(this.#parts, limit.signal);
     await this.#hooks.agentBegins();
     limit.signal.throwIfAborted();

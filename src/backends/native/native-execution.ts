@@ -8,7 +8,7 @@ import { isRolloutError, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import { removeFolder } from '../../core/remove-folder.ts';
-import { raceAbort } from '../../trial/deadline-scope.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import type { Task } from '../../tasks/task.ts';
 import { TrajectoryRedactor } from '../../trajectory/redact.ts';
 import type { TrialEvent } from '../../trial/trial-events.ts';
@@ -141,7 +141,7 @@ export class NativeExecution implements Execution {
         problem: receipt.problem,
       };
     using limit = new LinkedAbort([], { ms: abortLimitMs, reason: () => new Error('busy') });
-    await raceAbort(this.result, limit.signal).catch(() => undefined);
+    await raceSignal(this.result, limit.signal).catch(() => undefined);
     const isOver = !limit.signal.aborted;
     const problem = isOver ? null : 'the rollout does not end';
     return { stage, processesKilled: 0, confirmedGone: [], isComplete: isOver, problem };
@@ -210,11 +210,11 @@ export class NativeExecution implements Execution {
     this.#warn(reference.warnings);
     // Before anything is fetched: what the request lacks costs nobody a download.
     nativeTrialConfig(this.#request, options, { entry: reference.entry, trialsDir });
-    const { task, warnings } = await raceAbort(findTask(reference.entry, signal), signal);
+    const { task, warnings } = await raceSignal(findTask(reference.entry, signal), signal);
     this.#warn(warnings);
     const config = nativeTrialConfig(this.#request, options, { entry: task.entry, trialsDir });
     this.#config = config;
-    await raceAbort(this.#parts.folder.isFree, signal);
+    await raceSignal(this.#parts.folder.isFree, signal);
     // Of a server that died before the agent began.
     await removeFolder(this.#dir);
     signal.throwIfAborted();

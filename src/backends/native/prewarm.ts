@@ -9,7 +9,7 @@ import path from 'node:path';
 import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import { Limiter } from '../../core/limiter.ts';
 import type { Logger } from '../../core/logger.ts';
-import { raceAbort } from '../../trial/deadline-scope.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import type { NativeOptions } from './native-options.ts';
 import type { NativePorts, NativeTrials } from './native-ports.ts';
 import { prewarmTrialConfig } from './native-trial-config.ts';
@@ -91,7 +91,7 @@ async function runOne(
   signal: AbortSignal,
 ): Promise<string | null> {
   const { options, trials, ports, trialsDir } = parts;
-  const { task } = await raceAbort(ports.findTask(entry, signal), signal);
+  const { task } = await raceSignal(ports.findTask(entry, signal), signal);
   const config = prewarmTrialConfig(options, { entry: task.entry, trialsDir, name });
   const trial = trials.createTrial(
     {

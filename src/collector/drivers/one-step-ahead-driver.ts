@@ -3,6 +3,7 @@
  * between two batches only: the trainer awaits `settled`, changes them, and collects. What it gets then was sampled by the weights before.
  */
 import { LinkedAbort } from '../../core/linked-abort.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import type { AbortReason, AbortReceipt } from '../abort/abort-receipt.ts';
 import type { Batch } from '../batch.ts';
 import type { CollectorParts } from '../collector-parts.ts';
@@ -21,13 +22,10 @@ export class OneStepAheadDriver implements CollectorDriver {
   async collect(signal: AbortSignal): Promise<Batch | null> {
     signal.throwIfAborted();
     const ahead = this.#ahead ?? this.#begin();
-    using wish = new LinkedAbort([signal]);
-    const gathered = await Promise.race([ahead, leaving(wish.signal)]).catch(
-      async (error: unknown) => {
-        await this.stop(signal.aborted ? 'stopped' : 'failed');
-        throw error;
-      },
-    );
+    const gathered = await raceSignal(ahead, signal).catch(async (error: unknown) => {
+      await this.stop(signal.aborted ? 'stopped' : 'failed');
+      throw error;
+    });
     if (gathered === null) {
       this.#ahead = null;
       return null;
@@ -59,11 +57,4 @@ export class OneStepAheadDriver implements CollectorDriver {
     this.#ahead = ahead;
     return ahead;
   }
-}
-
-function leaving(signal: AbortSignal): Promise<never> {
-  const left = Promise.withResolvers<never>();
-  left.promise.catch(() => undefined);
-  signal.addEventListener('abort', () => left.reject(signal.reason as Error), { once: true });
-  return left.promise;
 }

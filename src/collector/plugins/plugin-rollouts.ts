@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import { raceSignal } from '../../callbacks/race-signal.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import type { AgentPluginModule, AgentRunResult } from '../agent-plugin.ts';
 import type { MemberEnd, MemberRequest } from '../member.ts';
 import type { RolloutPort } from '../rollout-port.ts';

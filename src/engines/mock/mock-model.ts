@@ -3,6 +3,7 @@
  * log-probabilities. It reads the conversation from the prompt's ids, so that it does not matter by which route they came. Everything is a
  * function of the seed, the prompt and how often that prompt came (never at temperature 0); a seed of the request's own takes the place of the count.
  */
+import { raceSignal } from '../../core/race-signal.ts';
 import type { ChatRequest, SampledToken, SampleRequest, ScoredToken, ScoreRequest, TokenModel, Vocabulary } from '../server/token-model.ts'; // prettier-ignore
 import { PrefixHash, SeenCounter, seededRandom } from '../server/seeded.ts';
 import { OutputText } from '../server/stop-rule.ts';
@@ -99,7 +100,8 @@ export class MockModel implements TokenModel {
     const { name: model, policy, seed, nonCanonicalShare } = this.#options;
     const { messages, tools } = parseChat(vocabulary, promptIds);
     const turn = messages.filter(({ role }) => role === 'assistant').length;
-    const reply = await orAborted(
+    // A policy takes no signal: an abort leaves it to itself.
+    const reply = await raceSignal(
       Promise.resolve(policy({ messages, tools, turn, model, seed, random })),
       signal,
     );
@@ -123,19 +125,4 @@ function checked(reply: PolicyReply): Parameters<typeof renderReply>[1] {
       arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}),
     })),
   };
-}
-
-/** A policy takes no signal: an abort leaves it to itself. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
 }

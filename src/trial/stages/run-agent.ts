@@ -10,7 +10,7 @@ import { emptyAgentResult, type AgentResult } from '../../wire/harbor/trial-resu
 import { agentEnvironment } from '../agent-environment.ts';
 import { sandboxVariables } from '../agent-of-trial.ts';
 import type { DeadlineScope } from '../deadline-scope.ts';
-import { raceAbort } from '../deadline-scope.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import { switchNetwork } from '../network-phase.ts';
 import type { RoundRun, Stage } from '../stage.ts';
 
@@ -37,7 +37,7 @@ async function takePlace(run: RoundRun, signal: AbortSignal): Promise<() => void
       if (signal.aborted) leave(); // came too late: nobody else would return this place
     };
     admitted.then(giveBack, () => undefined);
-    return await raceAbort(admitted, signal);
+    return await raceSignal(admitted, signal);
   });
   run.record.spend('queue_ms', ms);
   run.record.phase = 'agent';
@@ -94,7 +94,7 @@ async function runWithLimit(run: RoundRun, signal: AbortSignal): Promise<void> {
   );
   run.work.track(begun);
   try {
-    await raceAbort(begun, link.signal);
+    await raceSignal(begun, link.signal);
   } catch (error) {
     signal.throwIfAborted();
     if (!link.signal.aborted)
@@ -116,7 +116,7 @@ async function grace(
     ms: scope.child('grace').remainingMs,
     reason: () => new Error('the agent did not return'),
   });
-  const failure = await raceAbort(begun, link.signal).then(
+  const failure = await raceSignal(begun, link.signal).then(
     () => null,
     (error: unknown) => (isRolloutError(error) ? error : null),
   );
