@@ -7,6 +7,7 @@ import type { Engine, GenerateInput, GenerateRequest } from '../../engines/engin
 import type { ModelCall } from '../../engines/model-call.ts';
 import { chatBody } from '../../engines/shared/chat-request.ts';
 import { recordOf, type JsonRecord } from '../../engines/shared/json.ts';
+import { raceSignal } from '../../core/race-signal.ts';
 import type { Conversation } from '../../sessions/codec.ts';
 import { RequestProblem } from '../dialects/dialect.ts';
 import { nativeRequest } from './native-request.ts';
@@ -38,8 +39,8 @@ async function generate(
   const chat = chatBody({ ...request, wantsTokens: false }, input);
   const conversation = conversationOf(input, chat, session);
   const { sampling, extraBody } = nativeRequest(session.kind, chat);
-  const prompt = await session.tokens.prompt(conversation);
-  signal.throwIfAborted();
+  // What is rendered for a call that has ended goes unused.
+  const prompt = await raceSignal(session.tokens.prompt(conversation), signal);
   const { requestId, model, isStreaming, onSend } = request;
   const call = await engine.generate(
     {
