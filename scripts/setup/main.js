@@ -12,6 +12,7 @@ import { provideHarborPeer } from './harbor-peer.js';
 import { provideLlama } from './llama.js';
 import { provideMilesPeer } from './miles-peer.js';
 import { provideModelClients } from './model-clients.js';
+import { provideNatsServer } from './nats-server.js';
 import { provideNodeModules } from './node-modules.js';
 import { provideOsmosisPeer } from './osmosis-peer.js';
 import { step } from './step.js';
@@ -37,6 +38,7 @@ export async function setUp(parts) {
   const problems = [await step('system packages', () => provideSystemPackages(parts))];
   if (parts.includes('docker')) problems.push(await step('docker', provideDocker));
   if (parts.includes('compose')) problems.push(await step('compose', provideCompose));
+  if (parts.includes('tests')) problems.push(await step('nats server', provideNatsServer));
   if (parts.includes('tests')) problems.push(await step('trajectory peers', provideAtifPeers));
   if (parts.includes('tests')) problems.push(await step('gguf runtime', provideLlama));
   if (parts.includes('tests')) problems.push(await step('osmosis peer', provideOsmosisPeer));

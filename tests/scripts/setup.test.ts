@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { isNewEnough, natsServerPath } from '../../scripts/setup/nats-server.js';
 
 const execute = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
@@ -126,6 +127,40 @@ describe('the base image made from packages', () => {
       layers.map((layer) => `sha256:${sha256(layer)}`),
       rootfs.diff_ids,
     );
+  });
+});
+
+describe('the server of the queue between hosts', () => {
+  const cases = [
+    { version: '2.10.27', isNew: true },
+    { version: '2.10.28', isNew: true },
+    { version: '2.11.0', isNew: true },
+    { version: '3.0.0', isNew: true },
+    { version: '2.10.26', isNew: false },
+    { version: '2.9.99', isNew: false },
+    { version: '1.99.99', isNew: false },
+    { version: null, isNew: false },
+  ];
+  for (const { version, isNew } of cases) {
+    it(`is ${isNew ? 'taken' : 'not taken'} when its version is ${version ?? 'not told'}`, () => {
+      assert.equal(isNewEnough(version), isNew);
+    });
+  }
+
+  it('is looked for on PATH first, and an old one there is passed over', async () => {
+    const dir = await mkdtemp(path.join(os.tmpdir(), 'slipway-nats-'));
+    const before = process.env['PATH'];
+    try {
+      process.env['PATH'] = dir;
+      const fake = path.join(dir, 'nats-server');
+      await writeFile(fake, '#!/bin/sh\necho nats-server: v2.9.10\n', { mode: 0o755 });
+      assert.notEqual(await natsServerPath(), fake);
+      await writeFile(fake, '#!/bin/sh\necho nats-server: v2.12.1\n', { mode: 0o755 });
+      assert.equal(await natsServerPath(), fake);
+    } finally {
+      process.env['PATH'] = before;
+      await rm(dir, { recursive: true, force: true });
+    }
   });
 });
 
