@@ -1,0 +1,94 @@
+import type { Environment, InteractiveProcess } from '../../../src/environments/environment.ts';
+import { RolloutError } from '../../../src/core/errors.ts';
+import type { RunRequest, SandboxBody } from './sandbox-body.ts';
+
+export interface LightAnswer {
+  readonly exitCode: number;
+  readonly stdout?: string;
+  readonly stderr?: string;
+}
+
+/** What a program would have said; it is told its whole input. */
+export type AnswerRun = (argv: readonly string[], stdin: Buffer) => LightAnswer;
+
+/**
+ * A sandbox that is nothing at all, for proofs with hundreds of them: a program ends at once, or with its input where it waits for one, and what it said comes
+ * from `answer`. Its files are taken and forgotten.
+ */
+export class LightSandbox implements SandboxBody {
+  readonly files: Pick<Environment, 'uploadFile' | 'uploadDir' | 'downloadFile' | 'downloadDir'> = {
+    uploadFile: () => Promise.resolve(),
+    uploadDir: () => Promise.resolve(),
+    downloadFile: () => Promise.reject(noFiles()),
+    downloadDir: () => Promise.reject(noFiles()),
+  };
+  readonly #answer: AnswerRun;
+  #isAlive = false;
+
+  constructor(answer: AnswerRun = succeed) {
+    this.#answer = answer;
+  }
+
+  start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#isAlive = true;
+    return Promise.resolve();
+  }
+
+  run(request: RunRequest): Promise<InteractiveProcess> {
+    const input: Buffer[] = [];
+    const ended = Promise.withResolvers<number | null>();
+    const end = (): void => {
+      const {
+        exitCode,
+        stdout = '',
+        stderr = '',
+      } = this.#answer(request.argv, Buffer.concat(input));
+      if (stderr !== '') request.onOutput('stderr', Buffer.from(stderr));
+      if (stdout !== '') request.onOutput('stdout', Buffer.from(stdout));
+      ended.resolve(exitCode);
+    };
+    setImmediate(end);
+    return Promise.resolve({
+      write: (bytes) => {
+        input.push(Buffer.from(bytes));
+        return Promise.resolve();
+      },
+      endInput: () => undefined,
+      exited: ended.promise,
+      kill: () => {
+        ended.resolve(null);
+        return Promise.resolve();
+      },
+    });
+  }
+
+  setEgress(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  isAlive(): Promise<boolean> {
+    return Promise.resolve(this.#isAlive);
+  }
+
+  stop(): Promise<void> {
+    this.#isAlive = false;
+    return Promise.resolve();
+  }
+
+  destroy(): Promise<void> {
+    return this.stop();
+  }
+}
+
+/** Every program succeeds and says nothing, but for the process id that wrappers of commands ask for. */
+export function succeed(argv: readonly string[]): LightAnswer {
+  const asksForPid = argv.some((word) => word.includes('slipway-pid'));
+  return { exitCode: 0, stderr: asksForPid ? 'slipway-pid 7\n' : '' };
+}
+
+function noFiles(): RolloutError {
+  return new RolloutError('TRANSFER_FAILED', 'a light sandbox has no files', {
+    phase: 'environment',
+  });
+}
