@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
+import { PidLine } from '../shared/pid-line.ts';
 import { createdId, execDetails } from './engine/engine-answers.ts';
 import type { EngineClient } from './engine/engine-client.ts';
 import { FrameReader } from './engine/frame-reader.ts';
-import { PidLine } from './command-wrapper.ts';
 
 export interface AttachRequest {
   readonly argv: readonly string[];

@@ -7,11 +7,11 @@ import {
   type ExecRequest,
   type ExecResult,
 } from '../environment.ts';
+import { CapturedOutput } from '../shared/captured-output.ts';
 import { killTreeScript } from '../shared/kill-tree.ts';
 import { isLostBeforeStart, retryLost } from '../shared/lost-process.ts';
 import { ShellChannel } from '../shared/shell-channel.ts';
 import { attachExec, type AttachedExec } from './attached-exec.ts';
-import { CapturedOutput } from './captured-output.ts';
 import { commandArgv, shellArgv } from './command-wrapper.ts';
 import { containerDetails } from './engine/engine-answers.ts';
 import type { EngineClient } from './engine/engine-client.ts';

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { commandArgv, PidLine } from '../../../src/environments/docker/command-wrapper.ts';
+import { commandArgv } from '../../../src/environments/docker/command-wrapper.ts';
+import { PidLine } from '../../../src/environments/shared/pid-line.ts';
 
 const run = promisify(execFile);
 
