@@ -23,7 +23,7 @@ import {
   runnerVariables,
   type PythonInterpreter,
 } from './interpreter.ts';
-import { LineReader } from './line-reader.ts';
+import { LineReader } from '../core/line-reader.ts';
 import { PrintedText } from './printed-text.ts';
 import { describeExit, RunnerBroken, RunnerEnded } from './runner-ended.ts';
 

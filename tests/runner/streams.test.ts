@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LineReader } from '../../src/runner/line-reader.ts';
+import { LineReader } from '../../src/core/line-reader.ts';
 import { PrintedText } from '../../src/runner/printed-text.ts';
 
 function linesOf(maxBytes: number, chunks: readonly string[]) {

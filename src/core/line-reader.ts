@@ -1,4 +1,4 @@
-/** Lines of a byte stream, each at most so long: a runner that never ends its line must not fill the server's memory. */
+/** Lines of a byte stream, each at most so long: a program that never ends its line must not fill our memory. */
 const newline = 0x0a;
 
 export class LineReader {
