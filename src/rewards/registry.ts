@@ -3,6 +3,7 @@ import { dapoReward } from './dapo-reward.ts';
 import { deterministicReward } from './deterministic-reward.ts';
 import { f1Reward } from './f1-reward.ts';
 import { gpqaReward } from './gpqa-reward.ts';
+import { ifbenchReward } from './ifbench-reward.ts';
 import { deepscalerReward, gemmaMathReward, mathReward } from './math-rewards.ts';
 import type { RewardRule } from './reward.ts';
 
@@ -13,5 +14,6 @@ export const rewardRules: ReadonlyMap<string, RewardRule> = new Map<string, Rewa
   ['f1', f1Reward],
   ['gemma_math', gemmaMathReward],
   ['gpqa', gpqaReward],
+  ['ifbench', ifbenchReward],
   ['math', mathReward],
 ]);
