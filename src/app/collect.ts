@@ -6,7 +6,7 @@ import { defaultCauses } from '../collector/cause-policy.ts';
 import type { CollectorParts } from '../collector/collector-parts.ts';
 import { readPosition, writePosition } from '../collector/dataset/position-file.ts';
 import { readDataset } from '../collector/dataset/read-dataset.ts';
-import { SynchronousDriver } from '../collector/drivers/synchronous-driver.ts';
+import { openDriver } from '../collector/drivers/open-driver.ts';
 import type { CollectorObserver } from '../collector/events.ts';
 import { rewardSpread } from '../collector/filters/reward-spread.ts';
 import { collectorBegin, GroupSource } from '../collector/group-source.ts';
@@ -58,7 +58,9 @@ export async function collectBatches(request: CollectRequest, ports: AppPorts): 
   const { config, signal } = request;
   await using scope = new Scope();
   const parts = await collectorParts(request, { ports, scope });
-  const driver = new SynchronousDriver(parts, `collect-${randomUUID().slice(0, 13)}`);
+  const asynchronous = camelCased(config.asynchronous);
+  const runName = `collect-${randomUUID().slice(0, 13)}`;
+  const { driver } = openDriver({ driver: config.driver, asynchronous, runName }, parts);
   scope.defer(async () => {
     await driver.stop('stopped');
   });
@@ -80,6 +82,7 @@ async function collectorParts(
   { ports, scope }: { readonly ports: AppPorts; readonly scope: Scope },
 ): Promise<CollectorParts> {
   const { dataset, server, model, engines, rollouts } = config;
+  const { host, port: listenPort, public_url: publicUrl } = config.listen;
   const { variables } = ports.machine;
   const options = compileCollectorOptions(camelCased(config.collector));
   const serverKey = keyOf(server, { name: 'server', variables });
@@ -106,7 +109,8 @@ async function collectorParts(
     ...{ train: rollouts.train, isGraded: rollouts.graded },
     agentTimeoutSec: rollouts.agent_timeout_sec,
     graderTimeoutSec: rollouts.grader_timeout_sec,
-    ...{ listen: {}, watchMs: 1_000, clock: ports.clock, fetch },
+    ...{ watchMs: 1_000, clock: ports.clock, fetch },
+    listen: { host, port: listenPort, ...(publicUrl !== null && { publicUrl }) },
     onSilence: (minutes, problem) =>
       logger.log('warn', `the server has not answered for ${minutes} min: ${problem}`),
   });

@@ -2,8 +2,10 @@
  * Where groups come from: those that an earlier round gave back, first; then the next rows of the dataset, without rows that were given up. It knows every
  * group that was taken and not settled, so that a position that is kept at any moment loses none.
  */
+import { RolloutError } from '../core/errors.ts';
 import { datasetBegin, Dataset, type DatasetPosition } from './dataset/dataset.ts';
 import type { DatasetRow } from './dataset/dataset-row.ts';
+import { datasetFingerprint } from './dataset/fingerprint.ts';
 import type { GroupSeed, MemberRemains } from './group.ts';
 
 /** Where to go on after a restart. JSON. */
@@ -18,6 +20,8 @@ export interface CollectorPosition {
     readonly rounds: number;
   }[];
   readonly givenUpRows: readonly number[];
+  /** Of the rows and their order; null = it is not known. */
+  readonly fingerprint: string | null;
 }
 
 export const collectorBegin: CollectorPosition = {
@@ -25,6 +29,7 @@ export const collectorBegin: CollectorPosition = {
   nextGroupIndex: 0,
   open: [],
   givenUpRows: [],
+  fingerprint: null,
 };
 
 export interface GroupSourceOptions {
@@ -43,11 +48,14 @@ export class GroupSource {
   readonly #returned: GroupSeed[] = [];
   readonly #givenUp: Set<number>;
   readonly #losses = new Map<number, number>();
+  readonly #fingerprint: string;
   #nextGroupIndex: number;
 
-  /** `rows` is not empty. */
+  /** `rows` is not empty. CONFIG_INVALID for a position of other rows, or of another order. */
   constructor(rows: readonly Omit<DatasetRow, 'epoch'>[], options: GroupSourceOptions) {
     const { from, groupSize, shuffleSeed, epochs } = options;
+    this.#fingerprint = datasetFingerprint(rows, shuffleSeed);
+    assertSameRows(from, this.#fingerprint);
     this.#dataset = new Dataset(rows, { shuffleSeed, epochs, from: from.dataset });
     this.#groupSize = groupSize;
     this.#nextGroupIndex = from.nextGroupIndex;
@@ -73,6 +81,7 @@ export class GroupSource {
         ...{ groupIndex, rounds, rowIndex: row.rowIndex, epoch: row.epoch },
       })),
       givenUpRows: [...this.#givenUp].sort((a, b) => a - b),
+      fingerprint: this.#fingerprint,
     };
   }
 
@@ -125,4 +134,13 @@ export class GroupSource {
   ): GroupSeed {
     return { ...{ groupIndex, row, firstIndex: groupIndex * this.#groupSize }, ...rest };
   }
+}
+
+function assertSameRows({ fingerprint }: CollectorPosition, own: string): void {
+  if (fingerprint === null || fingerprint === own) return;
+  const message = 'The position is one of other rows, or of another order.';
+  throw new RolloutError('CONFIG_INVALID', message, {
+    ...{ phase: 'config', field: 'position' },
+    remedy: 'Name the dataset, slice and shuffle_seed that it belongs to, or begin without it.',
+  });
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -15,6 +17,16 @@ const slipway = async (argv: readonly string[]): Promise<{ stdout: string; stder
     path.join(repositoryDir, 'bin/slipway.js'),
     ...argv,
   ]);
+
+/** It was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 describe('slipway collect', () => {
   let dir = '';
@@ -66,6 +78,43 @@ describe('slipway collect', () => {
       ],
     );
     assert.equal(lines.filter(({ type }) => type === 'batch').length, 2);
+  });
+
+  const drivers: readonly (readonly [string, string])[] = [
+    ['synchronous', ''],
+    ['one-step-ahead', ''],
+    ['asynchronous', '[asynchronous]\nbuffer_groups = 4'],
+  ];
+  for (const [driver, options] of drivers)
+    it(`collects every row once, ${driver}, with callbacks to a listener by setting`, async () => {
+      const port = await freePort();
+      const file = path.join(dir, `${driver}.toml`);
+      const listen = `host = "0.0.0.0"\nport = ${port}\npublic_url = "http://127.0.0.1:${port}"`;
+      const text = readFileSync(path.join(dir, 'collect.toml'), 'utf8')
+        .replace('position = "position.json"', `driver = "${driver}"`)
+        .replace('rows.jsonl', 'rows.jsonl@[:6]');
+      writeFileSync(file, `${text}\n[listen]\n${listen}\n${options}\n`);
+      const ended = await slipwayInProcess(['collect', file, '--quiet'], {
+        ...{ cwd: dir, variables: { SLIPWAY_STATE_DIR: dir } },
+      });
+      assert.equal(ended.exitCode, 0, ended.stderr);
+      const rows = ended.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as CollectedGroupLine | CollectedBatchLine)
+        .flatMap((line) => (line.type === 'group' ? [line.row] : []));
+      assert.deepEqual(rows.toSorted(), [0, 1, 2, 3, 4, 5]);
+    });
+
+  it('does not go on in another file', async () => {
+    const file = path.join(dir, 'other.toml');
+    const text = readFileSync(path.join(dir, 'collect.toml'), 'utf8');
+    writeFileSync(file, text.replace('rows.jsonl', 'rows.jsonl@[1:]'));
+    const ended = await slipwayInProcess(['collect', file], {
+      ...{ cwd: dir, variables: { SLIPWAY_STATE_DIR: dir } },
+    });
+    assert.equal(ended.exitCode, 2);
+    assert.match(ended.stderr, /CONFIG_INVALID.*position.*other rows/s);
   });
 
   it('says which row was given up and why, and fails where the rows end too early', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { isRolloutError } from '../../src/core/errors.ts';
 import {
   collectorBegin,
   GroupSource,
@@ -92,6 +93,27 @@ describe('the source of groups', () => {
       );
     }
   });
+
+  const others: readonly (readonly [string, number, number])[] = [
+    ['other rows', 6, 3],
+    ['another order', 5, 4],
+  ];
+  for (const [title, count, shuffleSeed] of others)
+    it(`refuses a position of ${title} by name, and takes its own`, () => {
+      const before = source(5, { shuffleSeed: 3 });
+      const taken = take(before, 2);
+      const { position: from } = before;
+      assert.throws(
+        () => source(count, { shuffleSeed, from }),
+        (error) => isRolloutError(error, 'CONFIG_INVALID') && error.field === 'position',
+      );
+      assert.deepEqual(take(source(5, { shuffleSeed: 3, from }), 2), taken);
+      // One that does not say whose it is goes on by its numbers.
+      assert.equal(
+        take(source(count, { shuffleSeed, from: { ...from, fingerprint: null } }), 1).length,
+        1,
+      );
+    });
 
   it('draws no row again that was given up, and ends when none is left', () => {
     const groups = source(2);

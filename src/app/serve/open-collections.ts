@@ -5,7 +5,6 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { RouterFleet } from '../../collector/abort/router-fleet.ts';
-import type { CollectorParts } from '../../collector/collector-parts.ts';
 import { defaultCauses } from '../../collector/cause-policy.ts';
 import {
   datasetRows,
@@ -13,9 +12,7 @@ import {
   sliceOf,
   type ReadDataset,
 } from '../../collector/dataset/read-dataset.ts';
-import { AsynchronousDriver } from '../../collector/drivers/asynchronous-driver.ts';
-import { OneStepAheadDriver } from '../../collector/drivers/one-step-ahead-driver.ts';
-import { SynchronousDriver } from '../../collector/drivers/synchronous-driver.ts';
+import { openDriver } from '../../collector/drivers/open-driver.ts';
 import { rewardSpread } from '../../collector/filters/reward-spread.ts';
 import { GroupSource } from '../../collector/group-source.ts';
 import { compileCollectorOptions } from '../../collector/options.ts';
@@ -96,7 +93,9 @@ async function openCollector(
           ...{ apiKey: engines.api_key, open: ports.openEngine },
         });
   if (fleet !== null) scope.defer(() => fleet.close());
-  const driven = drive(request, wishes.name, {
+  const { driver, asynchronous } = request;
+  const choice = { driver, asynchronous: camelCased(asynchronous), runName: wishes.name };
+  const driven = openDriver(choice, {
     ...{ options, source, rollouts: port, fleet, causes: defaultCauses, logger, clock },
     hooks: hooks.group_filter === null ? {} : { groupFilter: rewardSpread },
     findHook: () => Promise.resolve(port.abort),
@@ -108,40 +107,6 @@ async function openCollector(
     position: () => source.position,
     close: () => owned[Symbol.asyncDispose](),
   };
-}
-
-type Driven = Pick<OpenedCollector, 'driver' | 'pause' | 'resume' | 'weightsChanged'>;
-
-function drive(request: CollectionRequest, name: string, parts: CollectorParts): Driven {
-  const nothing = (): void => undefined;
-  switch (request.driver) {
-    case 'synchronous': {
-      const driver = new SynchronousDriver(parts, name);
-      return {
-        ...{ driver, resume: nothing, weightsChanged: nothing },
-        pause: () => Promise.resolve(),
-      };
-    }
-    case 'one-step-ahead': {
-      const driver = new OneStepAheadDriver(parts, name);
-      return {
-        ...{ driver, resume: nothing, weightsChanged: nothing },
-        pause: () => driver.settled(),
-      };
-    }
-    case 'asynchronous': {
-      const driver = new AsynchronousDriver(parts, name, camelCased(request.asynchronous));
-      return {
-        driver,
-        pause: () => {
-          driver.pause();
-          return Promise.resolve();
-        },
-        resume: () => driver.resume(),
-        weightsChanged: () => driver.weightsChanged(),
-      };
-    }
-  }
 }
 
 function released(release: () => void): () => Promise<void> {

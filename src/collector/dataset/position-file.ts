@@ -14,6 +14,7 @@ const positionSchema = z.object({
   nextGroupIndex: whole,
   open: z.array(z.object({ groupIndex: whole, rowIndex: whole, epoch: whole, rounds: whole })),
   givenUpRows: z.array(whole),
+  fingerprint: z.string().nullable().default(null),
 });
 
 /** A file that is not there is the beginning. CONFIG_INVALID for one that is something else. */

@@ -2,6 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { RolloutError } from '../../core/errors.ts';
+import { collectionDriver } from '../../wire/api/collection.ts';
 import { readDocument } from '../document.ts';
 import type { Machine } from '../machine.ts';
 
@@ -72,6 +73,24 @@ const schema = z.strictObject({
     })
     .nullable()
     .default(null),
+  /** When groups are started, and when a batch is full. */
+  driver: collectionDriver.default('synchronous'),
+  /** Options of the asynchronous driver, in snake_case. Without a trainer that names its versions there is no limit to staleness. */
+  asynchronous: z.strictObject({ buffer_groups: count.optional() }).default({}),
+  /** Where the server's callbacks come in, under a key that is made for the run. */
+  listen: z
+    .strictObject({
+      host: word.default('127.0.0.1'),
+      /** 0 = any. */
+      port: z.int().min(0).max(65_535).default(0),
+      /** How the server reaches it; null = at host and port. */
+      public_url: url.nullable().default(null),
+    })
+    .refine(
+      ({ host, public_url }) => public_url !== null || !['0.0.0.0', '::'].includes(host),
+      'public_url has to say how the server reaches this machine',
+    )
+    .prefault({}),
   /** Options of the collector, in snake_case; `docs/collecting.md` has them. */
   collector: z.record(z.string(), z.unknown()).default({}),
 });

@@ -41,6 +41,7 @@ function positionDocumentOf({
   nextGroupIndex,
   open,
   givenUpRows,
+  fingerprint,
 }: CollectorPosition): PositionDocument {
   return {
     ...{ dataset: { ...dataset }, next_group: nextGroupIndex },
@@ -48,13 +49,15 @@ function positionDocumentOf({
       ...{ group: groupIndex, row: rowIndex, epoch, rounds },
     })),
     given_up_rows: [...givenUpRows],
+    fingerprint,
   };
 }
 
 export function positionOf(document: PositionDocument): CollectorPosition {
   const { dataset, next_group: nextGroupIndex, open, given_up_rows: givenUpRows } = document;
+  const { fingerprint } = document;
   return {
-    ...{ dataset, nextGroupIndex, givenUpRows },
+    ...{ dataset, nextGroupIndex, givenUpRows, fingerprint },
     open: open.map(({ group, row, epoch, rounds }) => ({
       ...{ groupIndex: group, rowIndex: row, epoch, rounds },
     })),

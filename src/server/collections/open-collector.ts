@@ -1,18 +1,12 @@
-import type { CollectorDriver } from '../../collector/drivers/driver.ts';
+import type { OpenDriver } from '../../collector/drivers/open-driver.ts';
 import type { CollectorPosition } from '../../collector/group-source.ts';
 import type { CollectionRequest } from '../../wire/api/collection.ts';
 import type { Caller } from '../../scheduler/rollout-service.ts';
 
 /** A driver and everything that it is made of. */
-export interface OpenedCollector {
-  readonly driver: CollectorDriver;
+export interface OpenedCollector extends OpenDriver {
   readonly rows: number;
   readonly skippedLines: number;
-  /** Nothing is started until `resume`, as far as the driver can do that; resolves when weights may change. Idempotent. */
-  pause(): Promise<void>;
-  resume(): void;
-  /** The trainer has named another version. */
-  weightsChanged(): void;
   /** Where it would go on; groups that were begun and not handed over are part of it. */
   position(): CollectorPosition;
   /** When the driver is stopped. */

@@ -16,7 +16,13 @@ export const collectionPosition = z.object({
   /** Groups that were begun and not acknowledged. */
   open: z.array(z.object({ group: whole, row: whole, epoch: whole, rounds: whole })),
   given_up_rows: z.array(whole),
+  /** Of the rows and their order: a position of other rows is refused. null = it is not known. */
+  fingerprint: z.string().nullable().default(null),
 });
+
+/** When groups are started, and when a batch is full. */
+export const collectionDriver = z.enum(['synchronous', 'one-step-ahead', 'asynchronous']);
+export type CollectionDriver = z.output<typeof collectionDriver>;
 
 export const collectionRequest = z.strictObject({
   /** How many; null = until the rows end. */
@@ -25,8 +31,7 @@ export const collectionRequest = z.strictObject({
   ahead_groups: whole.default(0),
   /** Of the trainer's weights when it begins; null = it names none. */
   weight_version: whole.nullable().default(null),
-  /** When groups are started, and when a batch is full. */
-  driver: z.enum(['synchronous', 'one-step-ahead', 'asynchronous']).default('synchronous'),
+  driver: collectionDriver.default('synchronous'),
   /** Options of the asynchronous driver, in snake_case. */
   asynchronous: jsonObject.default({}),
   /** null = the beginning. */

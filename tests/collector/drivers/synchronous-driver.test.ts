@@ -13,7 +13,7 @@ import {
   settle,
   success,
 } from '../scripted-rollouts.ts';
-import { GroupSource } from '../../../src/collector/group-source.ts';
+import { collectorBegin, GroupSource } from '../../../src/collector/group-source.ts';
 
 const group =
   (...indexes: readonly number[]) =>
@@ -335,5 +335,5 @@ describe('the synchronous driver', () => {
 
 const sourceOptions = {
   ...{ groupSize: 2, shuffleSeed: null },
-  from: { dataset: { epoch: 0, offset: 0 }, nextGroupIndex: 0, open: [], givenUpRows: [] },
+  from: collectorBegin,
 };

@@ -27,6 +27,17 @@ describe('the configuration of a collection', () => {
     ['nothing', {}, /dataset[^]*server/],
     ['an unknown key', { ...least, datasets: {} }, /datasets/],
     ['an address that is none', { ...least, server: { url: 'localhost' } }, /server\.url/],
+    ['a driver that there is not', { ...least, driver: 'sync' }, /driver/],
+    [
+      'staleness, which nobody tells it',
+      { ...least, asynchronous: { max_staleness: 1 } },
+      /max_stal/,
+    ],
+    [
+      'every address without one to be reached at',
+      { ...least, listen: { host: '::' } },
+      /public_url/,
+    ],
     ['no batch', { ...least, batches: 0 }, /batches/],
     ['a flag that was no number', { ...least, batches: NaN }, /batches/],
   ];
