@@ -9,6 +9,8 @@ export interface LiveLoadOptions {
   readonly serverUrl: () => string;
   readonly live: number;
   readonly random: () => number;
+  /** What ids begin with; default: `r`. */
+  readonly prefix?: string;
   /** The server does not deliver what an earlier life left, so that nobody waits for it. */
   readonly forgetsPending?: boolean;
   /** What the next rollout asks for, and what its reward must be. */
@@ -75,6 +77,11 @@ export class LiveLoad implements AsyncDisposable {
     return this.#open.size;
   }
 
+  /** Rollouts so far, those under way included. */
+  get count(): number {
+    return this.#rollouts.size;
+  }
+
   async start(): Promise<void> {
     await this.#controller.start();
     for (let worker = 0; worker < this.#options.live; worker += 1)
@@ -131,7 +138,7 @@ export class LiveLoad implements AsyncDisposable {
     for (let turn = 0; !this.#isStopping; turn += 1) {
       const { metadata, reward } = this.#options.plan(random);
       const plan: Planned = {
-        id: `r-${worker}-${turn}`,
+        id: `${this.#options.prefix ?? 'r'}-${worker}-${turn}`,
         reward,
         isCancelled: random() < cancelledShare,
         aborted: new AbortController(),
