@@ -46,6 +46,11 @@ export class TrialCaptures implements CallCapture {
     return (await this.#kept.get(rolloutId)?.files.fileOf(rolloutId)) ?? null;
   }
 
+  /** The folders are those of trials, which know what an earlier run left. */
+  left(): Promise<readonly string[]> {
+    return Promise.resolve([]);
+  }
+
   async forget(rolloutId: string): Promise<void> {
     await this.#kept.get(rolloutId)?.files.forget(rolloutId);
   }

@@ -48,6 +48,8 @@ export interface GatewayControl {
   captured(rolloutId: string): Promise<string | null>;
   /** The file of `captured` is not needed any more. Idempotent. */
   forget(rolloutId: string): Promise<void>;
+  /** Rollouts of whose calls an earlier life of the server kept something. Asked before anything is registered. Absent = of none. */
+  left?(): Promise<readonly string[]>;
   /** null = no live route, or nothing can be learned of it at the moment. Never rejects. */
   activity(rolloutId: string): Promise<RouteActivity | null>;
   /** Asks the route's upstream for its models, beside its calls; null = no live route. Never rejects: no answer until `signal` fires is an answer. */

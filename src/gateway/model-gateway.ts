@@ -143,6 +143,10 @@ export class ModelGateway implements GatewayControl, AsyncDisposable {
     await this.#options.capture?.forget(rolloutId);
   }
 
+  async left(): Promise<readonly string[]> {
+    return (await this.#options.capture?.left()) ?? [];
+  }
+
   activity(rolloutId: string): Promise<RouteActivity | null> {
     return Promise.resolve(this.#routes.get(rolloutId)?.activity ?? null);
   }

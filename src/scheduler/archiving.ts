@@ -124,6 +124,23 @@ export async function archiveWithCalls(
   return isKept;
 }
 
+/** The calls of a rollout whose end is archived already. Never rejects. */
+export async function archiveCalls(
+  rolloutId: string,
+  secrets: readonly string[],
+  parts: Pick<SchedulerParts, 'archive' | 'gateway' | 'logger'>,
+): Promise<void> {
+  const files = await capturedFiles(rolloutId, parts);
+  if (files === null) return;
+  const problems = await parts.archive
+    .save({ rolloutId, documents: {}, files, secrets })
+    .then((all) => all.map(({ problem }) => problem))
+    .catch((error: unknown) => [messageOf(error)]);
+  for (const problem of problems)
+    parts.logger.log('warn', 'captured model calls were not archived', { rolloutId, problem });
+  if (problems.length === 0) await forgetCalls(rolloutId, parts);
+}
+
 /** Never rejects. */
 export async function forgetCalls(
   rolloutId: string,

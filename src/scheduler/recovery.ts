@@ -7,6 +7,7 @@ import { firstRoundAttempts } from '../callbacks/retry-schedule.ts';
 import { messageOf } from '../core/errors.ts';
 import type { DeliveringRollout, PendingDelivery, StoredRollout } from '../store/rollout-store.ts';
 import { trainsNothing, wantsSamples } from '../wire/rollout/train-rules.ts';
+import { archiveLeftCalls } from './left-calls.ts';
 import { LiveRollout, type LiveRolloutOptions } from './live-rollout.ts';
 import { interrupted } from './outcomes.ts';
 import { endAsFailure, endByWaitLimit, seeThrough } from './own-ends.ts';
@@ -31,6 +32,8 @@ export async function recoverRollouts(core: SchedulerCore): Promise<number> {
   );
   // In the order of acceptance, whether they had left the queue or not.
   for (const one of rollouts) if (!hasBegun(one)) await takeUp(one.rollout, core);
+  const alive = new Set(rollouts.map(({ rollout }) => rollout.id));
+  core.background(archiveLeftCalls(alive, core));
   // One that cannot be taken up does not keep the others from it; it is tried again by the next start.
   for (const one of taken)
     if (one.status === 'rejected')

@@ -59,6 +59,7 @@ export function captureWith(begin: () => CallRecord): CallCapture {
       ...{ room: nothing, written: nothing, close: nothing },
     }),
     fileOf: () => Promise.resolve(null),
+    left: () => Promise.resolve([]),
     forget: nothing,
   };
 }

@@ -84,6 +84,40 @@ describe('a restart', () => {
     assert.deepEqual(bench.gateway.calls, ['forget r1']);
   });
 
+  it('archives the calls of what had ended, and forgets those of nobody', async () => {
+    const calls = { name: 'model-calls.steps.ndjson', path: '/calls', mayBeTaken: true };
+    const bench = await secondLife(
+      async (dead) => {
+        for (const id of ['r1', 'r2']) {
+          await dead.submit(id);
+          (await dead.execution(id)).succeed();
+          await until('its end', async () => (await dead.state(id)) === 'success');
+        }
+      },
+      {
+        prepare: ({ gateway, archive }) => {
+          for (const id of ['r1', 'r2', 'nobody']) gateway.files.set(id, calls.path);
+          archive.endsOf.add('r2');
+        },
+      },
+    );
+    await bench.empty();
+    await until('no calls are left', () => bench.gateway.files.size === 0);
+    assert.deepEqual(
+      bench.archive.saved.map(({ rolloutId, documents, files }) => [
+        rolloutId,
+        'outcome.json' in documents,
+        files,
+      ]),
+      [
+        ['r1', true, [calls]],
+        // The earlier life has archived its end, with more than is known now.
+        ['r2', false, [calls]],
+      ],
+    );
+    assert.deepEqual(bench.gateway.calls, ['forget r1', 'forget r2', 'forget nobody']);
+  });
+
   it('ends what had begun as a typed failure on both channels, without running it', async () => {
     const bench = await secondLife(async (dead) => {
       await dead.submit('r1');

@@ -169,6 +169,10 @@ class HandGateway implements GatewayControl {
     return Promise.resolve();
   }
 
+  left(): Promise<readonly string[]> {
+    return Promise.resolve([...this.files.keys()]);
+  }
+
   /** The budget that every rollout has run into. */
   spent: RouteActivity['spent'] = null;
 
@@ -248,6 +252,8 @@ class HandArchive implements RolloutArchive {
   readonly saved: ArchivedRollout[] = [];
   /** Names that it cannot keep. */
   readonly unkept: { readonly name: string; readonly problem: string }[] = [];
+  /** Whose end an earlier life has archived. */
+  readonly endsOf = new Set<string>();
   onSave: (rollout: ArchivedRollout) => void = () => undefined;
 
   save(rollout: ArchivedRollout): ReturnType<RolloutArchive['save']> {
@@ -264,8 +270,8 @@ class HandArchive implements RolloutArchive {
     return Promise.resolve(null);
   }
 
-  document(): Promise<null> {
-    return Promise.resolve(null);
+  document(rolloutId: string): Promise<unknown> {
+    return Promise.resolve(this.endsOf.has(rolloutId) ? {} : null);
   }
 
   remove(): Promise<void> {

@@ -85,6 +85,8 @@ export interface CallCapture {
   open(rolloutId: string, secrets: readonly string[], wanted?: WantedOfEngine): RouteCapture | null;
   /** Where the calls of a rollout are kept whose route is closed, also by an earlier life of the server; null = there are none. */
   fileOf(rolloutId: string): Promise<string | null>;
+  /** Whose calls are kept; what is no rollout's any more is removed. Only before anything is opened. */
+  left(): Promise<readonly string[]>;
   /** Idempotent. */
   forget(rolloutId: string): Promise<void>;
 }

@@ -1,14 +1,14 @@
 /** Captured calls as files, `DIR/FOLDER/model-calls.steps.ndjson`, one folder per rollout, named by a hash of its id. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, rm, rmdir, unlink } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { boundary } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { makeFolder } from '../../core/make-folder.ts';
 import { openTrajectory } from '../../trajectory/file-trajectory-log.ts';
-import { spillFileOf } from '../../trajectory/spill.ts';
+import { readSpill, spillFileOf } from '../../trajectory/spill.ts';
 import type { CallCapture, RouteCapture, WantedOfEngine } from './call-capture.ts';
 import { FileRouteCapture } from './route-capture.ts';
 
@@ -68,6 +68,19 @@ export class FileCapture implements CallCapture {
     return entry?.isFile() === true ? file : null;
   }
 
+  async left(): Promise<readonly string[]> {
+    const { dir } = this.#options;
+    const names = await readdir(dir).catch(() => []);
+    const found: string[] = [];
+    for (const name of names) {
+      const folder = path.join(dir, name);
+      const rolloutId = await rolloutOf(spillFileOf(path.join(folder, documentName)));
+      if (rolloutId !== null && folder === this.#folder(rolloutId)) found.push(rolloutId);
+      else await rm(folder, { recursive: true, force: true });
+    }
+    return found;
+  }
+
   async forget(rolloutId: string): Promise<void> {
     const dir = this.#folder(rolloutId);
     // Most often there is none: looking costs less than removing nothing.
@@ -85,4 +98,15 @@ export class FileCapture implements CallCapture {
     const name = createHash('sha256').update(rolloutId, 'utf16le').digest('hex');
     return path.join(this.#options.dir, name);
   }
+}
+
+/** Of the head; null = it has none, so nothing was kept. */
+async function rolloutOf(file: string): Promise<string | null> {
+  try {
+    for await (const line of readSpill(file))
+      return 'slipway_spill' in line ? line.head.sessionId : null;
+  } catch {
+    // Torn before its first line was whole, or never begun.
+  }
+  return null;
 }

@@ -20,6 +20,10 @@ export class SamplesCapture implements CallCapture {
     return await this.#capture.fileOf(rolloutId);
   }
 
+  async left(): Promise<readonly string[]> {
+    return await this.#capture.left();
+  }
+
   async forget(rolloutId: string): Promise<void> {
     await this.#capture.forget(rolloutId);
   }

@@ -14,6 +14,7 @@ export function reEncodingCapture(capture: CallCapture, vocabulary: Vocabulary):
       return route && spoiledRoute(route, vocabulary);
     },
     fileOf: (rolloutId) => capture.fileOf(rolloutId),
+    left: () => capture.left(),
     forget: (rolloutId) => capture.forget(rolloutId),
   };
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -107,6 +107,26 @@ describe('the captured calls of a rollout', { timeout: 60_000 }, () => {
         [2, null],
       ],
     );
+  });
+
+  it('are found by their rollouts at the next start, and what is no rollout’s goes', async () => {
+    const capture = fresh();
+    for (const id of ['one', 'two']) {
+      const route = capture.open(id, []);
+      oneCall(route);
+      await route.close();
+    }
+    const root = path.dirname(path.dirname((await capture.fileOf('one')) ?? ''));
+    const torn = capture.open('three', []);
+    oneCall(torn);
+    await torn.close();
+    await writeFile((await capture.fileOf('three')) ?? '', '{"slipway_spi');
+    await mkdir(path.join(root, 'empty'));
+    assert.deepEqual([...(await capture.left())].sort(), ['one', 'two']);
+    assert.equal((await readdir(root)).length, 2);
+    for (const id of await capture.left()) await capture.forget(id);
+    assert.deepEqual(await readdir(root), []);
+    assert.deepEqual(await fresh().left(), []);
   });
 
   it('lose a secret of the upstream, and the ids that would spell it', async () => {

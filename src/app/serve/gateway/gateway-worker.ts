@@ -108,6 +108,7 @@ function keptForServer(capture: CallCapture): CallCapture {
   return {
     open: (...opening) => capture.open(...opening),
     fileOf: (rolloutId) => capture.fileOf(rolloutId),
+    left: () => Promise.resolve([]),
     forget: () => Promise.resolve(),
   };
 }

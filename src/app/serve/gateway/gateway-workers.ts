@@ -32,7 +32,7 @@ export interface GatewayWorkersOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** As the processes have it; null = calls are not captured. */
-  readonly capture: Pick<CallCapture, 'fileOf' | 'forget'> | null;
+  readonly capture: Pick<CallCapture, 'fileOf' | 'left' | 'forget'> | null;
   /** What `/health` of every process says. */
   readonly health: () => Readonly<Record<string, unknown>>;
   readonly onCall: (call: RelayedCall) => void;
@@ -136,6 +136,10 @@ export class GatewayWorkers implements GatewayControl, AsyncDisposable {
     await slot?.askUnlessDead({ name: 'forget', rolloutId }, null);
     this.#leave(rolloutId);
     await this.#options.capture?.forget(rolloutId);
+  }
+
+  async left(): Promise<readonly string[]> {
+    return (await this.#options.capture?.left()) ?? [];
   }
 
   async activity(rolloutId: string): Promise<RouteActivity | null> {
