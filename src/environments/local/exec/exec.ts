@@ -124,6 +124,8 @@ export function watchEnd(running: SandboxCommand, onEnd: () => void): () => void
   running.child.once('error', onEnd);
   // The program of the host holds the descriptor too: with a background child it would outlive a waiting shell that was killed.
   const watch = setInterval(() => {
+    // What is only beginning is no shell that was killed; how it begins takes long where many do.
+    if ((running.starter?.() ?? null) !== null) return;
     void running.hostPid().then((pid) => {
       if (pid !== null && isGone(pid)) setTimeout(onEnd, watchMs);
     });
