@@ -3,6 +3,7 @@
  * one that has sandboxes in a backend process; an engine that stalls, resets and dies under an agent in a sandbox. Nothing may be lost, left or inexact. Controls first.
  */
 import { parseArgs } from 'node:util';
+import { messageOf } from '../../../src/core/errors.ts';
 import { runFaultSeeds } from '../fault-seeds.ts';
 import { killServer } from '../killed-server.ts';
 import { whyNoTrials } from '../trial-servers.ts';
@@ -83,6 +84,15 @@ async function engines(seed: number): Promise<void> {
   console.log(`engine faults, seed ${seed}: ${report.seeds.length} trials`);
 }
 
+/** One that could not be carried out is a problem of its own; the others go on. */
+async function attempted(part: (seed: number) => Promise<void>, seed: number): Promise<void> {
+  try {
+    await part(seed);
+  } catch (error) {
+    count(part.name, 0, [`seed ${seed} was not carried out: ${messageOf(error)}`]);
+  }
+}
+
 const noTrials = whyNoTrials('native');
 if (noTrials !== null) problems.push(`no sandboxes here: ${noTrials}`);
 const parts = [storm, callbacks, ...(noTrials === null ? [sandboxes, engines] : [])];
@@ -93,7 +103,7 @@ if (missed.length === 0) problems.push('control, a server that forgets its callb
 
 for (let turn = 0; turn === 0 || performance.now() < until; turn += 1)
   for (const part of parts)
-    if (turn === 0 || performance.now() < until) await part(firstSeed + turn);
+    if (turn === 0 || performance.now() < until) await attempted(part, firstSeed + turn);
 
 console.log('\nfaults');
 for (const [kind, { faults, problems: bad }] of [...counts].sort())
