@@ -1,0 +1,167 @@
+/**
+ * Kills from inside, for sandboxes whose processes this host does not see: a root shell in the sandbox's pid namespace first stops every process with one
+ * system call (`kill -STOP -1` reaches all but init and the caller, so a fork bomb cannot outrun it), then reads /proc, kills what is not kept, and
+ * lets the rest go on. The shell is opened with the first snapshot, before an agent runs, and its scripts use builtins only: they work where no process can be
+ * started any more. Kept always: process 1, the shell itself with those above it, and what keeps the sandbox up, which is the oldest program that was put into the
+ * namespace from outside (parent 0), with its children.
+ */
+import { randomBytes } from 'node:crypto';
+import { isRolloutError, RolloutError } from '../../../core/errors.ts';
+import { LinkedAbort } from '../../../core/linked-abort.ts';
+import { raceSignal } from '../../../core/race-signal.ts';
+import type { KillReceipt, ProcessSnapshot } from '../../environment.ts';
+import type { Attach } from './attached-program.ts';
+import { begun, runInside, type RunningProgram } from './running-program.ts';
+
+const scriptLimitMs = 15_000;
+const killLimitMs = 30_000;
+const maxAttempts = 5;
+
+/** Defines `keepers`, and `list`, which prints `pid:start` of each living process but those. */
+const listScript = `
+look() {
+  read -r line 2>/dev/null <"$1" || return 1
+  pid=\${1#/proc/}; pid=\${pid%/stat}; set -- \${line##*) }
+  state=$1; parent=$2; start=\${20}
+}
+keepers=" 1 $$ "; up=$$
+while look "/proc/$up/stat" && [ "$parent" -gt 1 ]; do up=$parent; keepers="$keepers$up "; done
+main=; main_start=
+for f in /proc/[0-9]*/stat; do
+  look "$f" || continue
+  [ "$parent" = 0 ] && [ "$pid" != 1 ] && [ "$pid" != $$ ] || continue
+  if [ -z "$main" ] || [ "$start" -lt "$main_start" ] || { [ "$start" = "$main_start" ] && [ "$pid" -lt "$main" ]; }; then main=$pid; main_start=$start; fi
+done
+keep=" $main "; grown=$main
+while [ -n "$grown" ]; do
+  grown=
+  for f in /proc/[0-9]*/stat; do
+    look "$f" || continue
+    case "$keep" in *" $pid "*) continue;; *" $parent "*) keep="$keep$pid "; grown=1;; esac
+  done
+done
+keepers="$keepers$keep"
+list() {
+  for f in /proc/[0-9]*/stat; do
+    look "$f" || continue
+    case "$state" in Z|X) continue;; esac
+    case "$keepers" in *" $pid "*) continue;; esac
+    echo "$pid:$start"
+  done
+}`;
+
+interface InsideShell {
+  readonly program: RunningProgram;
+  readonly output: { onText: (text: string) => void };
+}
+
+export class InsideProcesses {
+  readonly #attach: Attach;
+  #shell: InsideShell | null = null;
+
+  constructor(attach: Attach) {
+    this.#attach = attach;
+  }
+
+  async snapshot(signal: AbortSignal): Promise<ProcessSnapshot> {
+    return { keys: new Set(await this.#run(`${listScript}\nlist`, signal)) };
+  }
+
+  /** AGENT_NOT_STOPPED when something is still alive after half a minute. */
+  async kill(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
+    const started = performance.now();
+    const killed = new Set<string>();
+    const script = `${listScript}
+kept=" ${[...keep.keys].join(' ')} "
+kill -STOP -1 2>/dev/null
+for f in /proc/[0-9]*/stat; do
+  look "$f" || continue
+  case "$state" in Z|X) continue;; esac
+  case "$keepers" in *" $pid "*) continue;; esac
+  case "$kept" in *" $pid:$start "*) continue;; esac
+  echo "$pid:$start"; kill -KILL "$pid" 2>/dev/null
+done
+kill -CONT -1 2>/dev/null; :`;
+    for (;;) {
+      const left = await this.#run(script, signal);
+      for (const key of left) killed.add(key);
+      if (left.length === 0) break;
+      if (performance.now() - started > killLimitMs)
+        throw new RolloutError(
+          'AGENT_NOT_STOPPED',
+          `${left.length} processes of the sandbox are still alive`,
+          { phase: 'agent-stop', remedy: 'The sandbox is destroyed; look at its host.' },
+        );
+    }
+    return {
+      killed: killed.size,
+      remaining: 0,
+      confirmedBy: ['pid-namespace'],
+      durationMs: performance.now() - started,
+    };
+  }
+
+  /** Lets go of the shell, which ends with its input. Idempotent. */
+  close(): void {
+    this.#shell?.program.detach();
+    this.#shell = null;
+  }
+
+  /** Root in the sandbox may have killed our shell: it is opened again. */
+  async #run(script: string, signal: AbortSignal): Promise<readonly string[]> {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        signal.throwIfAborted();
+        this.#shell ??= await this.#open(signal);
+        return await runScript(this.#shell, script, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.close();
+        if (attempt === maxAttempts || isRolloutError(error, 'ENVIRONMENT_LOST')) throw error;
+      }
+  }
+
+  async #open(signal: AbortSignal): Promise<InsideShell> {
+    const output: InsideShell['output'] = { onText: () => undefined };
+    using limit = new LinkedAbort([signal], { ms: scriptLimitMs, reason: silent });
+    const program = await runInside(
+      this.#attach,
+      { run: { plain: 'sh' }, cwd: '/', env: {}, user: null, input: 'open' },
+      {
+        onOutput: (stream, bytes) => {
+          if (stream === 'stdout') output.onText(bytes.toString('latin1'));
+        },
+        signal: limit.signal,
+      },
+    );
+    if ((await begun(program, limit.signal)) === null) throw silent();
+    return { program, output };
+  }
+}
+
+/** The lines that a script prints. EXEC_FAILED when the shell has ended or does not come back. */
+async function runScript(
+  { program, output }: InsideShell,
+  script: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  using limit = new LinkedAbort([signal], { ms: scriptLimitMs, reason: silent });
+  const marker = randomBytes(16).toString('hex');
+  const done = Promise.withResolvers<string>();
+  void program.ended.then(() => done.reject(silent()));
+  let seen = '';
+  output.onText = (text) => {
+    seen += text;
+    const at = seen.indexOf(marker);
+    if (at !== -1) done.resolve(seen.slice(0, at));
+  };
+  program.stdin.write(`${script}\necho ${marker}\n`);
+  const printed = await raceSignal(done.promise, limit.signal);
+  return printed.split('\n').filter((line) => line !== '');
+}
+
+function silent(): RolloutError {
+  return new RolloutError('EXEC_FAILED', 'a root shell in the sandbox does not answer', {
+    phase: 'agent-stop',
+  });
+}
