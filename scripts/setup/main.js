@@ -17,6 +17,7 @@ import { provideNodeModules } from './node-modules.js';
 import { provideOsmosisPeer } from './osmosis-peer.js';
 import { step } from './step.js';
 import { provideSystemPackages } from './system-packages.js';
+import { provideTrainerPeers } from './trainer-peers.js';
 
 /** @typedef {'local' | 'docker' | 'compose' | 'tests'} Part */
 
@@ -45,6 +46,7 @@ export async function setUp(parts) {
   if (parts.includes('tests')) problems.push(await step('harbor peer', provideHarborPeer));
   if (parts.includes('tests')) problems.push(await step('model clients', provideModelClients));
   if (parts.includes('tests')) problems.push(await step('miles peer', provideMilesPeer));
+  if (parts.includes('tests')) problems.push(await step('trainer peers', provideTrainerPeers));
   problems.push(await step('base image', () => provideBaseImage(environments)));
   return problems.every((problem) => problem === null) ? 'complete' : 'partial';
 }

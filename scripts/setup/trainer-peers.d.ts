@@ -1,0 +1,2 @@
+export declare function trainerPeersDir(): string;
+export declare function provideTrainerPeers(): Promise<string>;
