@@ -8,7 +8,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hostProcessesWith } from '../conformance/environment/looking.ts';
 import { startEngineProcess } from '../support/engine-process.ts';
-import { MilesPlugin, type PluginAnswer } from '../support/miles-plugin.ts';
+import { MilesPlugin, type PluginAnswer, type PluginKind } from '../support/miles-plugin.ts';
 import { ownLeftovers } from '../support/own-leftovers.ts';
 import { startServeProcess } from '../support/serve-process.ts';
 import { repositoryDir } from '../support/slipway-cli.ts';
@@ -23,6 +23,7 @@ export interface MilesTrialsOptions {
   readonly concurrency: number;
   /** Of the engine, for each call. */
   readonly latencyMs: number;
+  readonly plugin: PluginKind;
   /** How long after the flush something of it may be there. */
   readonly goneWithinMs: number;
 }
@@ -70,10 +71,10 @@ export async function milesTrials(options: MilesTrialsOptions): Promise<MilesTri
       ],
       { stateDir, variables: { HARBOR_ADMIN_SECRET: secret } },
     );
-    await using plugin = new MilesPlugin({
-      AGENT_SERVER_URL: `${server.url}/`,
-      HARBOR_ADMIN_SECRET: secret,
-    });
+    await using plugin = new MilesPlugin(
+      { AGENT_SERVER_URL: `${server.url}/`, HARBOR_ADMIN_SECRET: secret },
+      options.plugin,
+    );
     const start = async (trial: Trial): Promise<void> => {
       await writeTask(path.join(tasksDir, trial.name), trial);
       plugin.run(trial.name, runOf(trial, front));

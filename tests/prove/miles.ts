@@ -1,25 +1,32 @@
 /**
- * Must show: a client that behaves on the wire as Miles' Harbor plugin does completes 50 trials in real sandboxes, and its abort ends exactly its own instance's
- * trials: within 2 s no model call, process or sandbox of theirs is there, each `/run` answers `Flushed`, the other instance's trials end with their reward.
- * `COMPLETED`, `LIVE`, `CONCURRENCY` and `PATIENCE_MS` (for a machine that does other things too) change the size.
+ * Must show, of the shipped plugin `slipway_miles` and of a client that behaves on the wire as Miles' Harbor plugin does: it completes 50 trials in real sandboxes, and
+ * its abort ends exactly its own instance's trials: within 2 s no model call, process or sandbox of theirs is there, each `/run` answers `Flushed`, the other instance's
+ * trials end with their reward. `COMPLETED`, `LIVE`, `CONCURRENCY` and `PATIENCE_MS` (for a machine that does other things too) change the size; `PLUGIN`
+ * (`slipway_miles` or `stock`) chooses one.
  */
 import { milesTrials } from '../chaos/miles-trials.ts';
 import { whyNoTrials } from '../chaos/trial-servers.ts';
+import type { PluginKind } from '../support/miles-plugin.ts';
 
 const goalMs = 2_000;
 const number = (name: string, usual: number): number => Number(process.env[name] ?? usual);
 const [completed, live] = [number('COMPLETED', 50), number('LIVE', 8)];
 
 const reason = whyNoTrials('native');
-if (reason === null) await prove();
+const kinds = ['slipway_miles', 'stock'] as const;
+const wanted = kinds.filter((kind) =>
+  [kind, undefined].includes(process.env['PLUGIN'] as typeof kind),
+);
+if (reason === null && wanted.length > 0) for (const plugin of wanted) await prove(plugin);
 else {
-  console.log(`trials cannot be shown here: ${reason}`);
+  console.log(`trials cannot be shown here: ${reason ?? 'PLUGIN names none'}`);
   process.exitCode = 1;
 }
 
-async function prove(): Promise<void> {
+async function prove(plugin: PluginKind): Promise<void> {
+  console.log(`\nthe plugin ${plugin}`);
   const report = await milesTrials({
-    ...{ completed, live, latencyMs: 700 },
+    ...{ completed, live, latencyMs: 700, plugin },
     concurrency: number('CONCURRENCY', 16),
     goneWithinMs: Math.max(goalMs, number('PATIENCE_MS', goalMs)),
   });

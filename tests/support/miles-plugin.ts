@@ -1,4 +1,4 @@
-/** The client in Python that behaves as Miles' Harbor plugin, driven by a test. */
+/** A plugin of Miles in Python, driven by a test: a client that behaves as the stock one, or the one that is shipped. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,7 +32,14 @@ export interface PluginRun {
   readonly requestKwargs?: Readonly<Record<string, unknown>>;
 }
 
-const script = fileURLToPath(new URL('miles-plugin.py', import.meta.url));
+/** `stock`: written after Miles' Harbor plugin. `slipway_miles`: ours. */
+export type PluginKind = 'stock' | 'slipway_miles';
+
+const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const programs: Readonly<Record<PluginKind, readonly string[]>> = {
+  stock: [pathOf('miles-plugin.py')],
+  slipway_miles: [pathOf('slipway-miles-plugin.py'), pathOf('../../python')],
+};
 
 export class MilesPlugin implements AsyncDisposable {
   readonly answers = new Map<string, PluginAnswer>();
@@ -42,8 +49,8 @@ export class MilesPlugin implements AsyncDisposable {
   #errors = '';
 
   /** `variables` as the trainer has them: AGENT_SERVER_URL, HARBOR_ADMIN_SECRET. */
-  constructor(variables: Readonly<Record<string, string>>) {
-    this.#process = spawn('python3', [script], {
+  constructor(variables: Readonly<Record<string, string>>, kind: PluginKind = 'stock') {
+    this.#process = spawn('python3', ['-B', ...programs[kind]], {
       env: { PATH: process.env['PATH'], ...variables },
       stdio: 'pipe',
     });
