@@ -5,7 +5,7 @@
  */
 import { abortToQuiet, type AbortKind, type Quiet } from './collector/abort-to-quiet.ts';
 import { trialsPerMinute } from './collector/trials-per-minute.ts';
-import { report, type Figure, type Goal } from './report.ts';
+import { report, reportWhenLate, type Figure, type Goal } from './report.ts';
 import { median, quantile } from './samples.ts';
 import { sized } from './size.ts';
 
@@ -20,6 +20,7 @@ const names: Record<AbortKind, string> = { ours: 'ours', miles: "Miles' sequence
 const wanted = process.argv[2] ?? 'all';
 const figures: Figure[] = [];
 const goals: Goal[] = [];
+reportWhenLate('collector', () => ({ figures, goals }));
 
 async function measurePace(): Promise<void> {
   const paces: Awaited<ReturnType<typeof trialsPerMinute>>[] = [];

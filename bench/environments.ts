@@ -17,7 +17,7 @@ import { BareRuntime } from './environments/bare-runtime.ts';
 import { runComposeSequence } from './environments/compose-sequence.ts';
 import { DockerCliContainer } from './environments/docker-cli.ts';
 import { trialTimes, writeTrivialTask } from './environments/trial-times.ts';
-import { report, type Figure } from './report.ts';
+import { report, reportWhenLate, type Figure } from './report.ts';
 import { interleaved, median, quantile, timed } from './samples.ts';
 import { sized } from './size.ts';
 
@@ -152,6 +152,13 @@ async function startRate(kind: keyof typeof providers): Promise<number> {
   return count / (ms / 1000);
 }
 
+const timesSoFar = (): readonly Figure[] =>
+  Object.entries(samples).flatMap(([name, times]) => [
+    { name: `${name} p50`, value: quantile(times, 0.5), unit: 'ms' },
+    { name: `${name} p99`, value: quantile(times, 0.99), unit: 'ms' },
+  ]);
+reportWhenLate('environments', () => ({ figures: timesSoFar(), goals: [] }));
+
 try {
   for (const kind of ['local', 'docker'] as const) await (await startOurs(kind)).made.destroy();
   const bare = await BareRuntime.prepare(path.join(root, 'bare'), image);
@@ -217,14 +224,11 @@ try {
   const cliExec = (perRound['docker CLI'] ?? []).map((round) => round.exec);
   const ratio = (over: readonly number[], under: readonly number[]): number =>
     median(over.map((value, round) => value / (under[round] ?? Number.NaN)));
-  const figures: Figure[] = Object.entries(samples).flatMap(([name, times]) => [
-    { name: `${name} p50`, value: quantile(times, 0.5), unit: 'ms' },
-    { name: `${name} p99`, value: quantile(times, 0.99), unit: 'ms' },
-  ]);
-  figures.push(
+  const figures = [
+    ...timesSoFar(),
     { name: 'local starts, 8 at once', value: median(results.localRate), unit: '/s' },
     { name: 'docker starts, 8 at once', value: median(results.dockerRate), unit: '/s' },
-  );
+  ];
   report('environments', {
     figures,
     goals: [

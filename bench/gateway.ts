@@ -6,7 +6,7 @@
  */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { report, type Figure, type Goal } from './report.ts';
+import { report, reportWhenLate, type Figure, type Goal } from './report.ts';
 import { interleaved, median, quantile } from './samples.ts';
 import type { CallsResult, CallsTask } from './gateway/calls.ts';
 import { capturedCalls, streamedCalls, wholeCalls, type Results } from './gateway/peers.ts';
@@ -128,9 +128,11 @@ const wanted = process.argv[2];
 if (wanted !== undefined && sections[wanted] === undefined)
   throw new Error(`no part of this: ${wanted} (${Object.keys(sections).join(', ')})`);
 const results: Results[] = [];
-for (const [name, measure] of Object.entries(sections))
-  if (wanted === undefined || wanted === name) results.push(await measure());
-report('gateway', {
+const soFar = (): Results => ({
   figures: results.flatMap(({ figures }) => figures),
   goals: results.flatMap(({ goals }) => goals),
 });
+reportWhenLate('gateway', soFar);
+for (const [name, measure] of Object.entries(sections))
+  if (wanted === undefined || wanted === name) results.push(await measure());
+report('gateway', soFar());

@@ -11,7 +11,7 @@ import { ListeningProcess } from './server/processes.ts';
 import { root, slipway, type Batch } from './native/batch.ts';
 import { runSeconds } from './native/run.ts';
 import { servedSeconds } from './native/served.ts';
-import { report, type Figure, type Goal } from './report.ts';
+import { report, reportWhenLate, type Figure, type Goal } from './report.ts';
 import { interleaved, median } from './samples.ts';
 import { sized } from './size.ts';
 
@@ -20,6 +20,7 @@ const concurrencies = (process.env['CONCURRENCY'] ?? sized('8,32,64', '8')).spli
 const rounds = Number(process.env['ROUNDS'] ?? sized('3', '1'));
 const figures: Figure[] = [];
 const goals: Goal[] = [];
+reportWhenLate('native', () => ({ figures, goals }));
 
 const dir = await mkdtemp(path.join(os.tmpdir(), 'slipway-bench-'));
 process.env['SLIPWAY_STATE_DIR'] = path.join(dir, 'state');
@@ -29,7 +30,7 @@ const newPath = (): string => path.join(dir, `bench-${(folders += 1)}`);
 async function measure(agent: Batch['agent'], concurrency: number, modelUrl: string) {
   const taskDir = path.join(root, 'tasks/file-answer');
   // Several waves: what a process does only once is no part of a rate.
-  const count = Math.max(64, 4 * concurrency);
+  const count = Math.max(sized(64, 24), sized(4, 3) * concurrency);
   const batch: Batch = { agent, count, concurrency, taskDir, modelUrl };
   const seconds = await interleaved(rounds, {
     run: () => runSeconds(batch, newPath()),

@@ -21,6 +21,8 @@ export interface BenchDocument {
   readonly size: 'full' | 'short';
   readonly figures: readonly Figure[];
   readonly goals: readonly (Goal & { readonly isMet: boolean })[];
+  /** It was told to end before it had measured all. */
+  readonly isPartial?: true;
 }
 
 export function isMet(goal: Goal): boolean {
@@ -28,13 +30,31 @@ export function isMet(goal: Goal): boolean {
   return goal.direction === 'at most' ? goal.measured <= goal.limit : goal.measured >= goal.limit;
 }
 
+export interface Results {
+  readonly figures: readonly Figure[];
+  readonly goals: readonly Goal[];
+}
+
+/** From here on an end by SIGTERM is the end of its time: what there is by then is reported, named as such. */
+export function reportWhenLate(name: string, soFar: () => Results): void {
+  process.once('SIGTERM', () => {
+    print(name, soFar(), true);
+    process.exit(1);
+  });
+}
+
 /** Prints and sets the exit code. */
-export function report(
-  name: string,
-  results: { readonly figures: readonly Figure[]; readonly goals: readonly Goal[] },
-): void {
-  const width = Math.max(...[...results.figures, ...results.goals].map((row) => row.name.length));
-  console.log(`\n${name}${isShort ? ' (short size: its numbers scatter)' : ''}`);
+export function report(name: string, results: Results): void {
+  print(name, results, false);
+}
+
+function print(name: string, results: Results, isPartial: boolean): void {
+  const width = Math.max(
+    0,
+    ...[...results.figures, ...results.goals].map((row) => row.name.length),
+  );
+  const size = isShort ? ' (short size: its numbers scatter)' : '';
+  console.log(`\n${name}${size}${isPartial ? ', out of time: not all of it was measured' : ''}`);
   for (const figure of results.figures)
     console.log(`  ${figure.name.padEnd(width)}  ${format(figure.value)} ${figure.unit}`);
   console.log('\n  goals');
@@ -45,6 +65,7 @@ export function report(
   const goals = results.goals.map((goal) => ({ ...goal, isMet: isMet(goal) }));
   const document: BenchDocument = {
     ...{ bench: name, size: isShort ? 'short' : 'full', figures: results.figures, goals },
+    ...(isPartial && { isPartial }),
   };
   console.log(JSON.stringify(document));
   if (goals.some((goal) => !goal.isMet)) process.exitCode = 1;

@@ -12,7 +12,7 @@ import { never } from '../src/core/linked-abort.ts';
 import { silentLogger } from '../src/core/logger.ts';
 import { FileLocks } from '../src/store/file/file-lock.ts';
 import { SqliteRolloutStore } from '../src/store/sqlite/sqlite-rollout-store.ts';
-import { report, type Figure, type Goal } from './report.ts';
+import { report, reportWhenLate, type Figure, type Goal } from './report.ts';
 import { interleaved, median, timed } from './samples.ts';
 import { BareGroups } from './server/bare.ts';
 import type { LoadResult } from './server/load.ts';
@@ -32,6 +32,7 @@ const wanted = process.argv[2] ?? 'all';
 const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-bench-'));
 const figures: Figure[] = [];
 const goals: Goal[] = [];
+reportWhenLate('server', () => ({ figures, goals }));
 let folders = 0;
 const newPath = (): string => path.join(root, `${(folders += 1)}`);
 

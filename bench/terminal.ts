@@ -17,7 +17,7 @@ import { resolveEnvironment } from '../src/environments/registry.ts';
 import { FileLocks } from '../src/store/file/file-lock.ts';
 import { agentEnvironment } from '../src/trial/agent-environment.ts';
 import { writeTrivialTask } from './environments/trial-times.ts';
-import { report, type Figure, type Goal } from './report.ts';
+import { report, reportWhenLate, type Figure, type Goal } from './report.ts';
 import { interleaved, median, quantile, timed } from './samples.ts';
 import { sized } from './size.ts';
 import { concurrentTrials } from './terminal/concurrent-trials.ts';
@@ -32,6 +32,7 @@ const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-bench-'));
 const stateDir = path.join(root, 'state');
 const figures: Figure[] = [];
 const goals: Goal[] = [];
+reportWhenLate('terminal', () => ({ figures, goals }));
 
 async function startSandbox(kind: 'local' | 'docker', scope: Scope): Promise<Environment> {
   const { cacheDir } = readMachine(process.env, root);

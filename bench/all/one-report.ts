@@ -1,4 +1,4 @@
-/** One report of all benches: every goal with what was measured. A bench without a report is a miss. */
+/** One report of all benches: every goal with what was measured. A bench without a report, or with a part of one, is a miss. */
 import type { Goal } from '../report.ts';
 import type { BenchRun } from './run-bench.ts';
 
@@ -12,7 +12,10 @@ export function oneReport(
   runs: readonly BenchRun[],
   machine: { readonly cores: number; readonly node: string; readonly at: string },
 ): OneReport {
-  const isMet = runs.every(({ document }) => document?.goals.every((goal) => goal.isMet) === true);
+  const isMet = runs.every(
+    ({ document, problem }) =>
+      problem === null && document?.goals.every((goal) => goal.isMet) === true,
+  );
   const document = { size: 'short', isMet, ...machine, benches: runs };
   return { isMet, json: `${JSON.stringify(document, null, 2)}\n`, markdown: text(runs, machine) };
 }
@@ -23,19 +26,22 @@ function text(
 ): string {
   const goals = runs.flatMap(({ document }) => document?.goals ?? []);
   const silent = runs.filter(({ document }) => document === null);
+  const partial = runs.filter(({ document }) => document?.isPartial === true);
   const missed = goals.filter((goal) => !goal.isMet);
   const lines = [
     '# Benches at short size',
     '',
     `${at}, ${cores} cores, Node ${node}. Short sizes scatter; \`npm run bench -- NAME\` measures at full size.`,
-    `${goals.length} goals: ${goals.length - missed.length} met, ${missed.length} missed; ${silent.length} of ${runs.length} benches came to no report.`,
+    `${goals.length} goals: ${goals.length - missed.length} met, ${missed.length} missed; ${silent.length} of ${runs.length} benches came to no report, ${partial.length} to a part of one.`,
     '',
     '| bench | goal | limit | measured | |',
     '| --- | --- | --- | --- | --- |',
   ];
   for (const { bench, document, problem } of runs) {
-    if (document === null)
-      lines.push(`| ${bench} | its report | | ${cell(problem ?? '')} | MISSED |`);
+    if (problem !== null)
+      lines.push(
+        `| ${bench} | ${document === null ? 'its report' : 'the whole of its report'} | | ${cell(problem)} | MISSED |`,
+      );
     for (const goal of document?.goals ?? []) lines.push(row(bench, goal, goal.isMet));
   }
   lines.push('', '## Figures', '', '| bench | figure | value |', '| --- | --- | --- |');

@@ -1,4 +1,4 @@
-/** Runs one bench as a process of its own at short size, shows what it prints, and keeps its last line. */
+/** Runs one bench as a process of its own at short size, shows what it prints, and keeps its report: all of it, or what there was when its time was over. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -10,7 +10,7 @@ export interface BenchRun {
   readonly seconds: number;
   /** null = it came to no report. */
   readonly document: BenchDocument | null;
-  /** Why it came to no report. */
+  /** Why it came to no report, or to a part of one. */
   readonly problem: string | null;
 }
 
@@ -30,7 +30,7 @@ export async function runBench(bench: string, limitMs: number): Promise<BenchRun
     isLate: false,
   };
   createInterface({ input: child.stdout }).on('line', (line) => {
-    if (line.startsWith('{"bench":')) seen.document = JSON.parse(line) as BenchDocument;
+    if (line.startsWith('{"bench":')) seen.document ??= JSON.parse(line) as BenchDocument;
     else console.log(line);
   });
   const end = (signal: 'SIGTERM' | 'SIGKILL') => (): void => {
@@ -46,7 +46,7 @@ export async function runBench(bench: string, limitMs: number): Promise<BenchRun
     : `it ended with ${code ?? signal} and without a report`;
   return {
     ...{ bench, seconds: (performance.now() - began) / 1_000, document },
-    problem: document === null ? ending : null,
+    problem: document === null || document.isPartial === true ? ending : null,
   };
 }
 

@@ -10,7 +10,7 @@ import { noRules, type RouteRules } from '../../src/wire/rollout/route-rules.ts'
 import type { Figure, Goal } from '../report.ts';
 import { median } from '../samples.ts';
 import { ListeningProcess, runPart } from '../server/processes.ts';
-import { sized } from '../size.ts';
+import { isShort, sized } from '../size.ts';
 import type { CallsResult, CallsTask } from './calls.ts';
 import { memoryBytes, onCore, processorMs } from './cores.ts';
 import { startLitellm } from './litellm.ts';
@@ -71,16 +71,17 @@ export async function wholeCalls(): Promise<Results> {
   await using plain = await relayBefore(api);
   await using pinned = await relayBefore(api, { rules: pins });
   await using ofImage = await startPortkey(api, 'image');
-  await using onOurs = await startPortkey(api, 'ours');
-  await using litellm = await startLitellm(api);
+  await using onOurs = isShort ? null : await startPortkey(api, 'ours');
+  await using litellm = isShort ? null : await startLitellm(api);
   const peers: Peers = {
     direct: { url: api, pid: null },
     nginx: { url: `${nginx.url}/v1`, pid: nginx.pid },
     relay: { url: `${plain.url}/v1`, pid: plain.pid },
     'relay with pins': { url: `${pinned.url}/v1`, pid: pinned.pid },
     [portkeyOfImage]: ofImage,
-    [portkeyOnOurs]: { ...onOurs, rounds: 1 },
-    LiteLLM: { ...litellm, rounds: 1 },
+    // These take longest to start, and no goal is theirs.
+    ...(onOurs !== null && { [portkeyOnOurs]: { ...onOurs, rounds: 1 } }),
+    ...(litellm !== null && { LiteLLM: { ...litellm, rounds: 1 } }),
     [bareSockets]: { url: `${bare.url}/v1`, pid: bare.pid, rounds: 1 },
   };
   await warmed(peers);
@@ -95,6 +96,7 @@ export async function wholeCalls(): Promise<Results> {
       rates.over('relay with pins', 'nginx', 0.25),
       rates.over('relay', portkeyOfImage, 30),
     );
+    if (onOurs === null) continue;
     figures.push({
       name: `${connections} connections: relay over ${portkeyOnOurs}`,
       ...{ value: rates.of('relay') / rates.of(portkeyOnOurs), unit: '×' },
@@ -131,7 +133,8 @@ export async function capturedCalls(): Promise<Results> {
 
 /** What is compiled is compiled. */
 async function warmed(peers: Peers): Promise<void> {
-  for (const peer of Object.values(peers)) await wrk({ ...peer, connections: 64, seconds: 2 });
+  for (const peer of Object.values(peers))
+    await wrk({ ...peer, connections: 64, seconds: sized(2, 1) });
 }
 
 interface Rates {
@@ -206,14 +209,14 @@ export async function streamedCalls(): Promise<Results> {
   await using relay = await relayBefore(upstream.url);
   await using dir = await mkdtempDisposable(path.join(os.tmpdir(), 'slipway-bench-capture-'));
   await using capturing = await relayBefore(upstream.url, { captureDir: dir.path });
-  await using portkey = await startPortkey(upstream.url, 'ours');
-  await using litellm = await startLitellm(upstream.url);
+  await using portkey = isShort ? null : await startPortkey(upstream.url, 'ours');
+  await using litellm = isShort ? null : await startLitellm(upstream.url);
   const peers: Peers = {
     nginx: { url: nginx.url, pid: nginx.pid },
     relay: { url: relay.url, pid: relay.pid },
     'relay with capture': { url: capturing.url, pid: capturing.pid },
-    [portkeyOnOurs]: { ...portkey, rounds: 1 },
-    LiteLLM: { ...litellm, rounds: 1 },
+    ...(portkey !== null && { [portkeyOnOurs]: { ...portkey, rounds: 1 } }),
+    ...(litellm !== null && { LiteLLM: { ...litellm, rounds: 1 } }),
   };
   const runs: Record<string, StreamRun[]> = {};
   for (let round = 0; round < rounds; round += 1)

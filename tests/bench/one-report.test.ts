@@ -12,6 +12,11 @@ const run = (isMet: boolean): BenchRun => ({
     goals: [{ ...goal, measured: isMet ? 1 : 3, isMet }],
   },
 });
+const partial: BenchRun = {
+  ...run(true),
+  ...{ bench: 'gateway', problem: 'it took longer' },
+  document: { ...run(true).document!, isPartial: true },
+};
 const silent: BenchRun = { bench: 'native', seconds: 9, document: null, problem: 'it took long' };
 
 describe('the report of all benches', () => {
@@ -19,6 +24,7 @@ describe('the report of all benches', () => {
     ['is met when every goal is', [run(true)], true, /1 goals: 1 met, 0 missed; 0 of 1/],
     ['names what was missed', [run(true), run(false)], false, /\| server \| a \\\| b \| at most 2.00 ms \| 3.00 ms \| MISSED \|/], // prettier-ignore
     ['counts a bench without a report as a miss', [run(true), silent], false, /\| native \| its report \| \| it took long \| MISSED \|/], // prettier-ignore
+    ['counts a part of a report as a miss, and has what there is', [partial], false, /\| gateway \| the whole of its report \| \| it took longer \| MISSED \|\n\| gateway \| a/], // prettier-ignore
   ];
   for (const [what, runs, isMet, expected] of rows)
     it(what, () => {
