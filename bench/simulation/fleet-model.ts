@@ -46,7 +46,7 @@ export interface FleetWorld {
 
 export interface FleetResult {
   readonly rolloutsPerMin: number;
-  /** Rollouts in a place, on average: Little's law over what ended. */
+  /** Rollouts in a place, with a sandbox, on average over the time that is measured. */
   readonly meanRunning: number;
   /** From accepted until a host has a place, and from there until its sandbox begins to be made. */
   readonly meanWaitMs: number;
@@ -91,6 +91,10 @@ class Fleet {
   #livedMs = 0;
   #begun = 0;
   #waitedMs = 0;
+  #running = 0;
+  /** Of rollouts in places, until the last change of their number. */
+  #runningMs = 0;
+  #changedAt = 0;
 
   constructor(world: FleetWorld) {
     this.#world = world;
@@ -165,12 +169,14 @@ class Fleet {
   #start(host: Host, index: number, turns: number): void {
     const { costs } = this.#world;
     const began = this.#agenda.now;
-    const made = (): void =>
+    const made = (): void => {
+      this.#runs(1);
       host.thread.serve(costs.workerThreadMs / 2, () =>
         host.processors.serve(costs.hostMs / 2, () =>
           this.#takeTurns(host, turns, () => this.#finish(host, index, began)),
         ),
       );
+    };
     if (this.#provider === null) made();
     else this.#provider.create(made);
   }
@@ -197,6 +203,7 @@ class Fleet {
         host.thread.serve(costs.workerThreadMs / 2, () => {
           this.#provider?.destroy();
           this.#ended += 1;
+          this.#runs(-1);
           this.#livedMs += this.#agenda.now - began;
           this.#carry(() => {
             this.#freeHosts.push(index);
@@ -210,7 +217,15 @@ class Fleet {
     );
   }
 
+  #runs(more: number): void {
+    this.#runningMs += this.#running * (this.#agenda.now - this.#changedAt);
+    this.#changedAt = this.#agenda.now;
+    this.#running += more;
+  }
+
   #restartCount(): void {
+    this.#runs(0);
+    this.#runningMs = 0;
     this.#ended = this.#livedMs = this.#begun = this.#waitedMs = 0;
     for (const station of this.#stations()) station.restartCount();
   }
@@ -224,6 +239,7 @@ class Fleet {
   }
 
   #result(measureMs: number): FleetResult {
+    this.#runs(0);
     const mean = (name: string, stations: readonly (Station | Provider)[]): StationResult => ({
       name,
       utilisation: meanOf(stations.map(({ utilisation }) => utilisation)),
@@ -245,7 +261,7 @@ class Fleet {
     ];
     return {
       rolloutsPerMin: (60_000 * this.#ended) / measureMs,
-      meanRunning: this.#livedMs / measureMs,
+      meanRunning: this.#runningMs / measureMs,
       meanWaitMs: this.#begun === 0 ? 0 : this.#waitedMs / this.#begun,
       meanLifeMs: this.#ended === 0 ? 0 : this.#livedMs / this.#ended,
       waiting: this.#line.length,
