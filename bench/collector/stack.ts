@@ -31,7 +31,14 @@ export class Stack implements AsyncDisposable {
     this.rollouts = new ServerRollouts({
       ...{ serverUrl: this.server.url, serverKey: null, modelUrl: `${this.engine.url}/v1` },
       ...{ modelKey: null, train: options.train, isGraded: true, agentTimeoutSec: null },
-      ...{ graderTimeoutSec: null, listen: {}, watchMs: 30_000, clock: systemClock, fetch },
+      ...{
+        graderTimeoutSec: null,
+        listen: {},
+        watchMs: 30_000,
+        patienceMs: 300_000,
+        clock: systemClock,
+        fetch,
+      },
     });
     this.fleet = new RouterFleet({
       ...{ routerUrl: this.engine.url, engineUrls: [], kind: 'sglang', apiKey: null },

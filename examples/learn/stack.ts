@@ -42,7 +42,7 @@ export async function startStack(seed: number): Promise<LearningStack> {
     const rollouts = new ServerRollouts({
       ...{ serverUrl: serve.url, serverKey: null, modelUrl: `${server.url}/v1`, modelKey: null },
       ...{ train: true, isGraded: true, agentTimeoutSec: 60, graderTimeoutSec: 60 },
-      ...{ listen: {}, watchMs: 1_000, clock: systemClock, fetch },
+      ...{ listen: {}, watchMs: 1_000, patienceMs: 300_000, clock: systemClock, fetch },
     });
     scope.defer(() => rollouts.close());
     return {

@@ -109,7 +109,7 @@ async function collectorParts(
     ...{ train: rollouts.train, isGraded: rollouts.graded },
     agentTimeoutSec: rollouts.agent_timeout_sec,
     graderTimeoutSec: rollouts.grader_timeout_sec,
-    ...{ watchMs: 1_000, clock: ports.clock, fetch },
+    ...{ watchMs: 1_000, patienceMs: 300_000, clock: ports.clock, fetch },
     listen: { host, port: listenPort, ...(publicUrl !== null && { publicUrl }) },
     onSilence: (minutes, problem) =>
       logger.log('warn', `the server has not answered for ${minutes} min: ${problem}`),

@@ -59,7 +59,14 @@ export async function runOversampling(
   const rollouts = new ServerRollouts({
     ...{ serverUrl: at.serverUrl, serverKey: null, modelUrl: `${at.engineUrl}/v1` },
     ...{ modelKey: null, train: false, isGraded: true, agentTimeoutSec: null },
-    ...{ graderTimeoutSec: null, listen: {}, watchMs: 30_000, clock: systemClock, fetch },
+    ...{
+      graderTimeoutSec: null,
+      listen: {},
+      watchMs: 30_000,
+      patienceMs: 300_000,
+      clock: systemClock,
+      fetch,
+    },
   });
   const fleet = new RouterFleet({
     ...{ routerUrl: at.engineUrl, engineUrls: [], kind: 'sglang', apiKey: null, open: openEngine },

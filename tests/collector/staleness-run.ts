@@ -209,7 +209,14 @@ async function open(at: Place, options: CollectorOptions, tail: Tail): Promise<W
   const rollouts = new ServerRollouts({
     ...{ serverUrl: at.serverUrl, serverKey: null, modelUrl: `${at.engineUrl}/v1` },
     ...{ modelKey: null, train: true, isGraded: true, agentTimeoutSec: null },
-    ...{ graderTimeoutSec: null, listen: {}, watchMs: 30_000, clock: systemClock, fetch },
+    ...{
+      graderTimeoutSec: null,
+      listen: {},
+      watchMs: 30_000,
+      patienceMs: 300_000,
+      clock: systemClock,
+      fetch,
+    },
   });
   const weights = new Weights(engine, at.engineUrl);
   const parts = scene(options, {

@@ -79,7 +79,7 @@ async function openCollector(
     ...{ train: rollouts.train, isGraded: rollouts.graded },
     agentTimeoutSec: rollouts.agent_timeout_sec,
     graderTimeoutSec: rollouts.grader_timeout_sec,
-    ...{ listen: {}, watchMs: 1_000, clock, fetch },
+    ...{ listen: {}, watchMs: 1_000, patienceMs: 300_000, clock, fetch },
     onListening: (url) => {
       distrust = policy.trust(url);
     },

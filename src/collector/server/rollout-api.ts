@@ -17,6 +17,15 @@ export interface RolloutApiOptions {
 const answerMs = 30_000;
 const attempts = 3;
 const pauseMs = 200;
+const longestPauseMs = 2_000;
+
+/** How long a server that does not answer is asked again; absent = a few times within a second. */
+interface Patience {
+  readonly patienceMs?: number;
+}
+
+/** An answer that another try changes nothing about. */
+class FinalAnswer extends Error {}
 
 export class RolloutApi {
   readonly #options: RolloutApiOptions;
@@ -26,14 +35,20 @@ export class RolloutApi {
   }
 
   /** null = the server knows no such rollout. */
-  async inspect(id: string, signal: AbortSignal): Promise<RolloutDetailDocument | null> {
-    const text = await this.#asked('GET', `/rollouts/${encodeURIComponent(id)}`, { signal });
+  async inspect(
+    id: string,
+    signal: AbortSignal,
+    patience: Patience = {},
+  ): Promise<RolloutDetailDocument | null> {
+    const path = `/rollouts/${encodeURIComponent(id)}`;
+    const text = await this.#asked('GET', path, { signal, ...patience });
     return text === null ? null : read(rolloutDetailDocument, text);
   }
 
   /** The lines as they are kept; null = there are none. */
-  async samples(id: string, signal: AbortSignal): Promise<string | null> {
-    return await this.#asked('GET', `/rollouts/${encodeURIComponent(id)}/samples`, { signal });
+  async samples(id: string, signal: AbortSignal, patience: Patience = {}): Promise<string | null> {
+    const path = `/rollouts/${encodeURIComponent(id)}/samples`;
+    return await this.#asked('GET', path, { signal, ...patience });
   }
 
   async cancel(ids: readonly string[], signal: AbortSignal): Promise<readonly ReceiptDocument[]> {
@@ -46,15 +61,22 @@ export class RolloutApi {
   async #asked(
     method: 'GET' | 'POST',
     path: string,
-    { signal, body }: { readonly signal: AbortSignal; readonly body?: string },
+    {
+      signal,
+      body,
+      patienceMs = 0,
+    }: Patience & { readonly signal: AbortSignal; readonly body?: string },
   ): Promise<string | null> {
+    const { clock } = this.#options;
+    const untilMs = clock.monotonicMs() + patienceMs;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#ask(method, path, { signal, ...(body !== undefined && { body }) });
       } catch (error) {
         signal.throwIfAborted();
-        if (attempt >= attempts) throw unreachable(error);
-        await this.#options.clock.sleep(pauseMs * attempt, signal);
+        const isOver = attempt >= attempts && clock.monotonicMs() >= untilMs;
+        if (isOver || error instanceof FinalAnswer) throw unreachable(error);
+        await clock.sleep(Math.min(longestPauseMs, pauseMs * attempt), signal);
       }
     }
   }
@@ -82,7 +104,9 @@ export class RolloutApi {
     const text = await answer.text();
     if (answer.ok) return text;
     if (answer.status === 404 || answer.status === 409) return null;
-    throw new Error(`${method} ${path} answered ${answer.status}: ${text.slice(0, 200)}`);
+    const said = `${method} ${path} answered ${answer.status}: ${text.slice(0, 200)}`;
+    const maySoon = answer.status >= 500 || answer.status === 429 || answer.status === 408;
+    throw maySoon ? new Error(said) : new FinalAnswer(said);
   }
 }
 

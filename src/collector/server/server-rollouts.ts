@@ -40,6 +40,8 @@ export interface ServerRolloutsOptions {
   readonly onSilence?: (minutes: number, problem: string) => void;
   /** How often the server is asked about rollouts of which it said nothing. */
   readonly watchMs: number;
+  /** How long a rollout that has ended waits for a server that restarts to say how. Then it is lost. */
+  readonly patienceMs: number;
   readonly clock: Clock;
   readonly fetch: typeof fetch;
 }
@@ -177,16 +179,18 @@ export class ServerRollouts implements RolloutPort {
   }
 
   async #endOf(id: string, signal: AbortSignal): Promise<MemberEnd> {
-    let rollout = await this.#api.inspect(id, signal);
+    // It has ended: what it came to is there when the server is again.
+    const patience = { patienceMs: this.#options.patienceMs };
+    let rollout = await this.#api.inspect(id, signal, patience);
     // A callback may come before the end: whoever is not asked for a grade is told when the agent is done.
     while (rollout !== null && rollout.ended_at === null) {
       await this.#options.clock.sleep(this.#options.watchMs, signal);
-      rollout = await this.#api.inspect(id, signal);
+      rollout = await this.#api.inspect(id, signal, patience);
     }
     const outcome = rollout?.outcome ?? null;
     if (outcome === null) return cancelledEnd;
     const hasSamples = (outcome.samples?.count ?? 0) > 0;
-    const text = hasSamples ? await this.#api.samples(id, signal) : null;
+    const text = hasSamples ? await this.#api.samples(id, signal, patience) : null;
     const { samples, wasAborted } = samplesOfLines(text ?? '');
     const { verdict, stage } = outcome;
     return memberEnd(outcome, { samples, wasAborted, metadata: { verdict, stage } });

@@ -6,6 +6,7 @@ import { it } from 'node:test';
 import type { MemberRequest } from '../../../src/collector/member.ts';
 import { ServerRollouts } from '../../../src/collector/server/server-rollouts.ts';
 import { systemClock } from '../../../src/core/clock.ts';
+import { FastClock } from '../../fakes/fast-clock.ts';
 import { never } from '../../../src/core/linked-abort.ts';
 import { routeRulesOf } from '../../../src/wire/rollout/route-rules.ts';
 
@@ -34,15 +35,28 @@ const ended = {
 };
 
 /** A server that tells of the agent's end at once, and has the verdict when it was asked twice. */
-async function rolledOut(): Promise<{
+async function rolledOut({
+  failures = [],
+  patienceMs = 60_000,
+}: {
+  /** What it answers first when it is asked how the rollout ended. */
+  readonly failures?: readonly number[];
+  readonly patienceMs?: number;
+} = {}): Promise<{
   readonly end: Awaited<ReturnType<ServerRollouts['run']>>;
   readonly metadata: Readonly<Record<string, unknown>>;
 }> {
   let asked = 0;
+  const left = [...failures];
   let metadata = {};
   const server = createServer((incoming, answer) => {
     void (async () => {
       if (incoming.method === 'GET') {
+        const failure = left.shift();
+        if (failure !== undefined) {
+          answer.writeHead(failure).end();
+          return;
+        }
         asked += 1;
         answer.end(JSON.stringify(asked > 2 ? ended : grading));
         return;
@@ -66,7 +80,7 @@ async function rolledOut(): Promise<{
   const rollouts = new ServerRollouts({
     ...{ serverUrl: `http://127.0.0.1:${port}`, serverKey: null, modelUrl: '', modelKey: null },
     ...{ train: false, isGraded: false, agentTimeoutSec: null, graderTimeoutSec: null },
-    ...{ listen: {}, watchMs: 5, clock: systemClock, fetch },
+    ...{ listen: {}, watchMs: 5_000, patienceMs, clock: new FastClock(500), fetch },
   });
   try {
     return { end: await rollouts.run(request, never), metadata };
@@ -81,6 +95,19 @@ it('a rollout whose grade nobody is told of ends with its verdict, not when its 
   const { end } = await rolledOut();
   assert.equal(end.status, 'completed');
   assert.equal(end.reward, 0.25);
+});
+
+it('a rollout that has ended waits for a server that restarts, as long as it may', async () => {
+  const failures = Array.from({ length: 12 }, () => 503);
+  const { end } = await rolledOut({ failures });
+  assert.equal(end.reward, 0.25);
+  const impatient = rolledOut({ failures, patienceMs: 0 });
+  await assert.rejects(impatient, { code: 'SERVER_UNREACHABLE' });
+});
+
+it('a refusal is not asked about again', async () => {
+  const refused = rolledOut({ failures: Array.from({ length: 50 }, () => 401) });
+  await assert.rejects(refused, /answered 401/);
 });
 
 it('the seed of a place is pinned beside what its row pins', async () => {
@@ -101,7 +128,7 @@ it('a rollout that was cancelled before its submission came ends as cancelled, n
   const rollouts = new ServerRollouts({
     ...{ serverUrl: `http://127.0.0.1:${port}`, serverKey: null, modelUrl: '', modelKey: null },
     ...{ train: false, isGraded: false, agentTimeoutSec: null, graderTimeoutSec: null },
-    ...{ listen: {}, watchMs: 60_000, clock: systemClock, fetch },
+    ...{ listen: {}, watchMs: 60_000, patienceMs: 0, clock: systemClock, fetch },
   });
   try {
     const { status, fault } = await rollouts.run(request, never);
