@@ -194,7 +194,7 @@ export async function startServer(
 
   const { agentServer, adminSecret } = await openAgentServer(config, {
     ...{ service: scheduler, ends, ports, sources, mask, logger: log, looksForLabels },
-    signal: life.signal,
+    ...{ policy, signal: life.signal },
   });
   background.push(agentServer.watch(life.signal));
   const limits = { ...defaultServerLimits, bodyBytes: config.limits.bodyBytes };

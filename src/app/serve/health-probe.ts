@@ -1,18 +1,38 @@
-/** Asks a client of the agent server how it is. Who that is a request has said: it is led nowhere else, and what it says is read up to a size. */
+/**
+ * Asks a client of the agent server how it is. Who that is a request has said: it goes only where the rules for addresses let calls go, also when its name has come to
+ * mean another address, it is led nowhere else, and what it says is read up to a size.
+ */
+import type { LookupFunction } from 'node:net';
+import { Agent, fetch, type Response } from 'undici';
 import type { ProbeHealth } from '../../agent-server/heartbeats.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
+import type { UrlPolicy } from '../../wire/url-policy.ts';
+import { resolveHost } from './resolve-host.ts';
 
 const maxBytes = 65_536;
 
+export interface HealthProbeOptions {
+  /** Of the whole answer, the look-up of its name among it. */
+  readonly timeoutMs: number;
+  readonly policy: Pick<UrlPolicy, 'guard'>;
+  readonly lookup: LookupFunction;
+}
+
 /** Always plain http, as the trainer's session servers speak it. */
-export function healthProbe(timeoutMs: number): ProbeHealth {
+export function healthProbe({ timeoutMs, policy, lookup: find }: HealthProbeOptions): ProbeHealth {
+  const lookup = policy.guard(find);
+  // No connection outlives its question.
+  const dispatcher = new Agent({ pipelining: 0, connect: { lookup } });
   return async (target, { wantsInstance, signal }) => {
     using limit = new LinkedAbort([signal], {
       ms: timeoutMs,
       reason: () => new Error(`no answer within ${timeoutMs / 1000} s`),
     });
+    // An address that is written out is looked at as well: a connection asks nobody about it.
+    const host = new URL(`http://${target}`).hostname.replace(/^\[(.*)\]$/, '$1');
+    await resolveHost(host, { lookup, ms: timeoutMs, signal: limit.signal });
     const answer = await fetch(`http://${target}/health`, {
-      ...{ signal: limit.signal, redirect: 'manual' },
+      ...{ signal: limit.signal, redirect: 'manual', dispatcher },
     });
     if (answer.status !== 200) {
       await answer.body?.cancel();

@@ -1,5 +1,5 @@
 /** The agent server over the scheduler: names are resolved, heartbeats asked and dead runs cleaned up with the real parts. */
-import { lookup } from 'node:dns/promises';
+import { lookup } from 'node:dns';
 import { AgentServer } from '../../agent-server/agent-server.ts';
 import type { RunEnds } from '../../agent-server/run-ends.ts';
 import { answerMarginMs, type ServeConfig } from '../../config/serve/read-serve-config.ts';
@@ -8,9 +8,14 @@ import type { Logger } from '../../core/logger.ts';
 import type { RolloutService } from '../../scheduler/rollout-service.ts';
 import { adminSecretOf, type AdminSecret } from '../../server/admin-secret.ts';
 import type { SecretMask } from '../../telemetry/secret-mask.ts';
+import type { UrlPolicy } from '../../wire/url-policy.ts';
 import type { AppPorts } from '../ports.ts';
 import { cleanDeadRuns } from './clean-dead-runs.ts';
 import { healthProbe } from './health-probe.ts';
+import { resolveHost } from './resolve-host.ts';
+
+/** Whoever asks for a trial waits for it. */
+const resolveMs = 5_000;
 
 export interface AgentServerSources {
   readonly service: RolloutService;
@@ -19,6 +24,8 @@ export interface AgentServerSources {
   readonly sources: SecretSources;
   readonly mask: SecretMask;
   readonly logger: Logger;
+  /** Where heartbeats may go. */
+  readonly policy: UrlPolicy;
   readonly looksForLabels: boolean;
   /** Of the server's life. */
   readonly signal: AbortSignal;
@@ -29,7 +36,7 @@ export async function openAgentServer(
   parts: AgentServerSources,
 ): Promise<{ readonly agentServer: AgentServer; readonly adminSecret: AdminSecret }> {
   const { agentServer: own, backend } = config;
-  const { service, ends, ports, sources, mask, logger, looksForLabels, signal } = parts;
+  const { service, ends, ports, sources, mask, logger, looksForLabels, signal, policy } = parts;
   const { clock } = ports;
   const secret = await secretOf(own.adminSecret, sources);
   if (secret !== null) mask.add([secret]);
@@ -48,11 +55,8 @@ export async function openAgentServer(
     },
     {
       ...{ service, ends, clock, logger },
-      resolve: async (host) => {
-        const found = await lookup(host, { all: true });
-        return found.map(({ address }) => address);
-      },
-      probe: healthProbe(own.heartbeatTimeoutMs),
+      resolve: (host) => resolveHost(host, { lookup, ms: resolveMs, signal }),
+      probe: healthProbe({ timeoutMs: own.heartbeatTimeoutMs, policy, lookup }),
       reclaim: () => cleanDeadRuns({ looksForLabels, signal, logger }, ports),
     },
   );
