@@ -29,7 +29,7 @@ export interface EngineProcess extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-const startLimitMs = 120_000;
+const startLimitMs = 240_000;
 
 /** Starts it with these flags; `port` 0 = any. Disposing ends it, by force when it does not go. */
 export async function startEngineProcess(

@@ -29,7 +29,7 @@ export interface ServeProcessOptions {
   readonly program?: readonly string[];
 }
 
-const startLimitMs = 120_000;
+const startLimitMs = 240_000;
 
 interface ReadyLine {
   readonly url: string;
