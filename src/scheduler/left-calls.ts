@@ -15,24 +15,37 @@ import {
 } from './archiving.ts';
 import type { SchedulerCore } from './scheduler-core.ts';
 
-/** `alive`: whoever ends those archives their calls. Never rejects: what cannot be archived stays until its rollout is forgotten. */
-export async function archiveLeftCalls(
+/** Whose they are, of rollouts that nobody ends any more: whoever ends those that are `alive` archives their calls. Before anything is started. Never rejects. */
+export async function leftCalls(
   alive: ReadonlySet<string>,
+  { parts: { gateway, logger } }: SchedulerCore,
+): Promise<readonly string[]> {
+  try {
+    return ((await gateway.left?.()) ?? []).filter((id) => !alive.has(id));
+  } catch (error) {
+    logger.log('warn', 'captured model calls of an earlier life were not found', {
+      error: messageOf(error),
+    });
+    return [];
+  }
+}
+
+/** Never rejects: what cannot be archived stays until its rollout is forgotten. */
+export async function archiveLeftCalls(
+  left: readonly string[],
   core: SchedulerCore,
 ): Promise<void> {
-  const { gateway, store, logger } = core.parts;
-  try {
-    for (const rolloutId of (await gateway.left?.()) ?? []) {
-      if (alive.has(rolloutId)) continue;
+  const { store, logger } = core.parts;
+  for (const rolloutId of left)
+    try {
       const stored = await store.rollout(rolloutId);
       if (stored === null || stored.isTombstone) await forgetCalls(rolloutId, core.parts);
       else if (isTerminal(stored.state)) await archiveLeft(stored, core);
+    } catch (error) {
+      logger.log('warn', 'captured model calls of an earlier life were not archived', {
+        ...{ rolloutId, error: messageOf(error) },
+      });
     }
-  } catch (error) {
-    logger.log('warn', 'captured model calls of an earlier life were not archived', {
-      error: messageOf(error),
-    });
-  }
 }
 
 async function archiveLeft(

@@ -7,7 +7,7 @@ import { firstRoundAttempts } from '../callbacks/retry-schedule.ts';
 import { messageOf } from '../core/errors.ts';
 import type { DeliveringRollout, PendingDelivery, StoredRollout } from '../store/rollout-store.ts';
 import { trainsNothing, wantsSamples } from '../wire/rollout/train-rules.ts';
-import { archiveLeftCalls } from './left-calls.ts';
+import { archiveLeftCalls, leftCalls } from './left-calls.ts';
 import { LiveRollout, type LiveRolloutOptions } from './live-rollout.ts';
 import { interrupted } from './outcomes.ts';
 import { endAsFailure, endByWaitLimit, seeThrough } from './own-ends.ts';
@@ -17,6 +17,7 @@ import { enqueue, waitLimitMs } from './submission.ts';
 export async function recoverRollouts(core: SchedulerCore): Promise<number> {
   const { store, callbacks, logger } = core.parts;
   const { live, delivering, pending } = await store.recover();
+  const left = await leftCalls(new Set(live.map(({ id }) => id)), core);
   const rollouts = live.map((stored) => ({ stored, rollout: revive(stored, core) }));
   const lastSeq = new Map<string, number>();
   for (const { rolloutId, seq } of pending) lastSeq.set(rolloutId, seq);
@@ -32,8 +33,7 @@ export async function recoverRollouts(core: SchedulerCore): Promise<number> {
   );
   // In the order of acceptance, whether they had left the queue or not.
   for (const one of rollouts) if (!hasBegun(one)) await takeUp(one.rollout, core);
-  const alive = new Set(rollouts.map(({ rollout }) => rollout.id));
-  core.background(archiveLeftCalls(alive, core));
+  core.background(archiveLeftCalls(left, core));
   // One that cannot be taken up does not keep the others from it; it is tried again by the next start.
   for (const one of taken)
     if (one.status === 'rejected')
