@@ -49,10 +49,10 @@ export async function startEngineProcess(
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
   const ended = once(child, 'close');
   const url = await new Promise<string>((resolve, reject) => {
-    const late = setTimeout(
-      () => reject(new Error(`not ready in ${startLimitMs} ms\n${errors}`)),
-      startLimitMs,
-    );
+    const late = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`not ready in ${startLimitMs} ms\n${errors}`));
+    }, startLimitMs);
     createInterface({ input: child.stdout }).on('line', (line) => {
       const found = /http:\/\/[^\s"]+/.exec(line)?.[0];
       if (found === undefined) return;
