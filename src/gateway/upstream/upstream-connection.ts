@@ -52,7 +52,6 @@ export class UpstreamConnection {
   constructor(socket: Socket, owner: ConnectionOwner) {
     this.#socket = socket;
     this.#owner = owner;
-    socket.on('data', (bytes: Buffer) => this.#take(bytes));
     socket.on('end', () => this.#ended());
     socket.on('drain', () => this.#drained());
     socket.on('error', (error) => (this.#error ??= error));
@@ -136,7 +135,8 @@ export class UpstreamConnection {
     if (body !== null && !Buffer.isBuffer(body)) body.resume();
   }
 
-  #take(bytes: Buffer): void {
+  /** What came, in order. */
+  take(bytes: Buffer): void {
     const reader = this.#reader;
     const request = this.#request;
     // Bytes that nobody asked for.

@@ -1,5 +1,5 @@
 /** The connections to one origin: those that come about, those that answer, and those that are kept for a while, of which the freshest is used first. */
-import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect, isIP, type LookupFunction, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../../core/clock.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
@@ -29,6 +29,22 @@ const connectMs = 10_000;
 const idleMs = 4_000;
 /** So that a long silence does not look dead to a router in between. */
 const probeAfterMs = 30_000;
+
+/** Of all connections: what is read is copied out of it in the same turn. */
+const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
+
+/** Reads into one buffer for all, past the streams of Node, which would take a new one of 64 KiB for every read. */
+class SocketReader {
+  /** null = it is not connected. */
+  take: ((bytes: Buffer) => void) | null = null;
+  readonly onread: OnReadOpts = {
+    buffer: readBuffer,
+    callback: (size) => {
+      this.take?.(Buffer.from(readBuffer.subarray(0, size)));
+      return true;
+    },
+  };
+}
 
 export class UpstreamOrigin implements ConnectionOwner {
   /** As requests name it. */
@@ -75,7 +91,8 @@ export class UpstreamOrigin implements ConnectionOwner {
     ready: (connection: UpstreamConnection) => void,
     failed: (error: Error) => void,
   ): Connecting {
-    const socket = this.#socket();
+    const reader = new SocketReader();
+    const socket = this.#socket(reader);
     const bound = new LinkedAbort([]);
     const end = (): void => {
       this.#connecting.delete(fail);
@@ -93,6 +110,7 @@ export class UpstreamOrigin implements ConnectionOwner {
     socket.once(this.#isTls ? 'secureConnect' : 'connect', () => {
       end();
       const connection = new UpstreamConnection(socket, this);
+      reader.take = (bytes) => connection.take(bytes);
       this.#connections.add(connection);
       ready(connection);
     });
@@ -135,15 +153,16 @@ export class UpstreamOrigin implements ConnectionOwner {
     for (const connection of [...this.#connections]) connection.fail(error);
   }
 
-  #socket(): Socket {
+  #socket(reader: SocketReader): Socket {
     const { lookup, ca } = this.#options;
+    const { onread } = reader;
     const [host, port] = [this.#host, this.#port];
     if (!this.#isTls) {
       const keepAlive = { keepAlive: true, keepAliveInitialDelay: probeAfterMs };
-      return connect({ host, port, lookup, noDelay: true, ...keepAlive });
+      return connect({ host, port, lookup, onread, noDelay: true, ...keepAlive });
     }
     const socket = connectTls({
-      ...{ host, port, lookup, ALPNProtocols: ['http/1.1'] },
+      ...{ host, port, lookup, onread, ALPNProtocols: ['http/1.1'] },
       ...(isIP(host) === 0 && { servername: host }),
       ...(ca !== null && { ca }),
     });
