@@ -46,7 +46,7 @@ const usualKeepAliveMs = 12_000;
 const dialects = { chat: chatDialect, responses: responsesDialect, messages: messagesDialect };
 
 export interface CallServerParts {
-  readonly keys: Pick<RouteKeys<LiveRoute>, 'find'>;
+  readonly keys: Pick<RouteKeys<LiveRoute>, 'find' | 'findHashed'>;
   readonly calls: RunningCalls;
   /** Of relayed calls. */
   readonly upstream: UpstreamClient;
@@ -56,7 +56,6 @@ export interface CallServerParts {
 
 interface Admitted<Target extends GatewayTarget> {
   readonly target: Target;
-  readonly key: string;
   readonly route: LiveRoute;
 }
 
@@ -95,15 +94,14 @@ export class CallServer {
   /** For calls of chat completions with a key that lives: what begins one, and never throws; null = it is to be handled, and nothing was touched. */
   admit(head: RawHead): ((agent: AgentSide) => void) | null {
     if (head.length > this.#bodyLimitBytes) return null;
-    const { target, key } = callOf(head) ?? {};
-    if (target?.kind !== 'relay' || target.suffix === '/models' || typeof key !== 'string')
-      return null;
-    const route = this.#parts.keys.find(key);
+    const target = head.said.call?.target;
+    if (target?.kind !== 'relay' || target.suffix === '/models') return null;
+    const route = this.#parts.keys.findHashed(head.said.keyHash);
     if (route === null || route.isTokens) return null;
     return (agent) => {
       try {
         const refusal = this.#refusalByBudget(target, route);
-        if (refusal === null) this.#relay({ target, key, route }, agent);
+        if (refusal === null) this.#relay({ target, route }, agent);
         else refuseAgent(agent, refusal);
       } catch (error) {
         this.#notes.defect(error);
@@ -128,10 +126,10 @@ export class CallServer {
     const refusal = refusalOfForm(call, came) ?? this.#refusalByBudget(target, route);
     if (refusal !== null) refused(refusal);
     else if (target.kind === 'relay' && target.suffix === '/chat/completions' && route.isTokens)
-      this.#translate({ target: { kind: 'translate', dialect: 'chat' }, key, route }, came);
+      this.#translate({ target: { kind: 'translate', dialect: 'chat' }, route }, came);
     else if (target.kind === 'relay')
-      this.#relay({ target, key, route }, new HttpAgent(came.request, came.response));
-    else this.#translate({ target, key, route }, came);
+      this.#relay({ target, route }, new HttpAgent(came.request, came.response));
+    else this.#translate({ target, route }, came);
   }
 
   #refusalByBudget(target: GatewayTarget, route: LiveRoute): GatewayError | null {
@@ -142,7 +140,7 @@ export class CallServer {
   }
 
   #relay(
-    { target, key, route }: Admitted<Extract<GatewayTarget, { readonly kind: 'relay' }>>,
+    { target, route }: Admitted<Extract<GatewayTarget, { readonly kind: 'relay' }>>,
     agent: AgentSide,
   ): void {
     const { suffix } = target;
@@ -150,7 +148,7 @@ export class CallServer {
     this.#begin(route, target, (parts) => {
       const capture = isSampling ? this.#relayCapture(route, agent) : null;
       return new RelayCall({
-        ...{ ...parts, ownKey: key, suffix, agent, capture, upstream: this.#parts.upstream },
+        ...{ ...parts, suffix, agent, capture, upstream: this.#parts.upstream },
         pins: isSampling ? route.pins : null,
       });
     });
@@ -196,12 +194,12 @@ export class CallServer {
     });
   }
 
-  #relayCapture(route: LiveRoute, { userAgent: client }: AgentSide): RelayCapture | null {
+  #relayCapture(route: LiveRoute, { said }: AgentSide): RelayCapture | null {
     const { engineKind: kind = 'chat' } = this.#options;
     if (route.capture === null) return null;
     const { url } = route.endpoint;
     return new RelayCapture({
-      ...{ route: route.capture, kind, client },
+      ...{ route: route.capture, kind, client: said.userAgent },
       at: { url, requestId: randomUUID(), secrets: route.secrets },
     });
   }

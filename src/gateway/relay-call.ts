@@ -14,7 +14,7 @@ import { RequestProblem } from './dialects/dialect.ts';
 import { bodyTooLarge, codeOf, noAnswer, ownDefect, type GatewayError } from './gateway-error.ts';
 import { pinnedBody } from './pinned-body.ts';
 import { collectBody, passedBody } from './relay-body.ts';
-import { answerHeaders, upstreamHeaders } from './relay-headers.ts';
+import { answerHeaders } from './relay-headers.ts';
 import { RelayedRefusal } from './relayed-refusal.ts';
 import type { RunningCall } from './running-calls.ts';
 import { SampledTokens } from './sampled-tokens.ts';
@@ -26,7 +26,6 @@ import type { BodySource, UpstreamExchange, UpstreamSink } from './upstream/upst
 export interface RelayCallParts extends CallParts {
   /** `/chat/completions`, `/models`. */
   readonly suffix: string;
-  readonly ownKey: string;
   /** Sampling parameters that take the place of the client's; null = its body is not looked at. */
   readonly pins: SamplingPins | null;
   /** null = nothing of it is kept. */
@@ -213,12 +212,12 @@ export class RelayCall implements UpstreamSink, AgentListener, RunningCall {
 
   #ask(body: Buffer | BodySource | null): void {
     if (this.#isEnded || this.#isOver) return;
-    const { route, agent, suffix, ownKey, upstream } = this.#parts;
+    const { route, agent, suffix, upstream } = this.#parts;
     const { endpoint, authorization } = route;
     this.#exchange = upstream.send(
       {
         ...{ origin: endpoint.origin, path: endpoint.pathTo(suffix), method: agent.method, body },
-        headers: upstreamHeaders(agent.rawHeaders, { ownKey, authorization }),
+        headers: agent.said.passed(authorization),
       },
       this,
     );

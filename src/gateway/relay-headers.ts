@@ -38,7 +38,7 @@ const notDown = new Set([
 /** Names and values in turn, as `IncomingMessage.rawHeaders` has them. */
 export function upstreamHeaders(
   raw: HeaderList,
-  options: { readonly ownKey: string; readonly authorization: string | null },
+  options: { readonly ownKey: string | null; readonly authorization: string | null },
 ): string[] {
   const dropped = connectionTokens(raw);
   const headers: string[] = [];
@@ -47,7 +47,7 @@ export function upstreamHeaders(
     const value = raw[index + 1] ?? '';
     const lower = name.toLowerCase();
     if (notUpstream.has(lower) || dropped?.has(lower) === true) continue;
-    if (value.includes(options.ownKey)) continue;
+    if (options.ownKey !== null && value.includes(options.ownKey)) continue;
     headers.push(name, value);
   }
   if (options.authorization !== null) headers.push('authorization', options.authorization);

@@ -34,8 +34,12 @@ export class RouteKeys<Route> {
   }
 
   find(key: string): Route | null {
-    if (key.length > longestKey) return null;
-    return this.#byHash.get(keyHashOf(key)) ?? null;
+    return this.findHashed(askedHashOf(key));
+  }
+
+  /** As `askedHashOf` gives it. */
+  findHashed(hash: string | null): Route | null {
+    return hash === null ? null : (this.#byHash.get(hash) ?? null);
   }
 
   remove(rolloutId: string): void {
@@ -44,6 +48,11 @@ export class RouteKeys<Route> {
     this.#hashes.delete(rolloutId);
     this.#byHash.delete(hash);
   }
+}
+
+/** Of a key that somebody asks with; null = it is none of ours. */
+export function askedHashOf(key: string): string | null {
+  return key.length > longestKey ? null : keyHashOf(key);
 }
 
 export function keyHashOf(key: string): string {

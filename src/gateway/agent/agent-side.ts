@@ -1,14 +1,13 @@
 /** The agent's end of a relayed call: the request that it sent, and where its answer goes. */
 import type { BodySource } from '../upstream/upstream-request.ts';
 import type { HeaderList } from '../upstream/message-head.ts';
+import type { SaidHead } from './said-head.ts';
 
 export interface AgentSide extends BodySource {
   readonly method: 'GET' | 'POST';
-  /** Names and values in turn, as they came. */
-  readonly rawHeaders: HeaderList;
+  readonly said: SaidHead;
   /** Of the body; null = it is plain. */
   readonly contentEncoding: string | null;
-  readonly userAgent: string | null;
   /** The body where all of it is here; null = some of it is on its way: see `start`. */
   readonly arrived: Buffer | null;
   /** Of the answer that was begun; null = none was. */

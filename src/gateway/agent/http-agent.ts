@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { lengthOf, type HeaderList } from '../upstream/message-head.ts';
 import type { BodyTaker } from '../upstream/upstream-request.ts';
+import { SaidHead } from './said-head.ts';
 import type { AgentListener, AgentSide } from './agent-side.ts';
 
 /** An agent behind `node:http`. */
 export class HttpAgent implements AgentSide {
   readonly arrived = null;
+  readonly said: SaidHead;
   readonly length: number | null;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -15,6 +17,9 @@ export class HttpAgent implements AgentSide {
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request;
     this.#response = response;
+    const { url, headers, rawHeaders } = request;
+    const userAgent = headers['user-agent'] ?? null;
+    this.said = new SaidHead({ url, headers, rawHeaders, userAgent });
     this.length = lengthOf(request.headers['content-length'] ?? '');
   }
 
@@ -22,17 +27,9 @@ export class HttpAgent implements AgentSide {
     return this.#request.method === 'GET' ? 'GET' : 'POST';
   }
 
-  get rawHeaders(): HeaderList {
-    return this.#request.rawHeaders;
-  }
-
   get contentEncoding(): string | null {
     const coding = this.#request.headers['content-encoding'] ?? 'identity';
     return coding === 'identity' ? null : coding;
-  }
-
-  get userAgent(): string | null {
-    return this.#request.headers['user-agent'] ?? null;
   }
 
   get sentStatus(): number | null {

@@ -7,6 +7,7 @@ import type { HeaderList } from '../upstream/message-head.ts';
 import type { BodyTaker } from '../upstream/upstream-request.ts';
 import type { AgentListener, AgentSide } from './agent-side.ts';
 import type { RawHead } from './raw-head.ts';
+import type { SaidHead } from './said-head.ts';
 
 type Written = (error?: Error | null) => void;
 
@@ -31,8 +32,7 @@ const copiedBytes = 64 * 1024;
 export class RawAgent implements AgentSide {
   readonly method = 'POST';
   readonly contentEncoding = null;
-  readonly rawHeaders: HeaderList;
-  readonly userAgent: string | null;
+  readonly said: SaidHead;
   readonly length: number;
   readonly arrived: Buffer | null;
   readonly #line: RawLine;
@@ -51,8 +51,7 @@ export class RawAgent implements AgentSide {
 
   /** `first`: bytes of the body that came with the head. */
   constructor(head: RawHead, first: Buffer, line: RawLine) {
-    this.rawHeaders = head.rawHeaders;
-    this.userAgent = head.userAgent;
+    this.said = head.said;
     this.length = head.length;
     this.#line = line;
     this.#left = head.length - first.length;

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import { RawAgent, type RawLine } from './raw-agent.ts';
-import { rawHead, type RawHead } from './raw-head.ts';
+import { RawHeads, type RawHead } from './raw-head.ts';
 
 export interface RawOwner {
   readonly date: string;
@@ -25,6 +25,7 @@ export class RawConnection implements RawLine {
   readonly #onDrain = (): void => this.#agent?.drained();
   readonly #onEnd = (): void => void this.#socket.destroy();
   readonly #onClose = (): void => this.#closed();
+  readonly #heads = new RawHeads();
   #agent: RawAgent | null = null;
   #isAnswered = false;
   #isKept = true;
@@ -92,7 +93,7 @@ export class RawConnection implements RawLine {
   }
 
   #begin(bytes: Buffer): void {
-    const head = rawHead(bytes);
+    const head = this.#heads.read(bytes);
     const begin = head === null ? null : this.#owner.admit(head);
     if (head === null || begin === null) {
       this.#listen('off');

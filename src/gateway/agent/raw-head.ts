@@ -3,14 +3,10 @@
  * refuses it: nothing is refused here, so that there is one reader of what is strange.
  */
 import { headLimitBytes, headLines, lengthOf, type HeaderList } from '../upstream/message-head.ts';
+import { SaidHead } from './said-head.ts';
 
 export interface RawHead {
-  readonly method: 'POST';
-  readonly url: string;
-  readonly rawHeaders: HeaderList;
-  /** Those that say whose it is. */
-  readonly headers: { readonly authorization?: string; readonly 'x-api-key'?: string };
-  readonly userAgent: string | null;
+  readonly said: SaidHead;
   /** Of the body. */
   readonly length: number;
   /** The client keeps the connection. */
@@ -19,11 +15,65 @@ export interface RawHead {
   readonly size: number;
 }
 
+/** A head around the digits of its length. */
+interface KnownHead {
+  readonly before: Buffer;
+  readonly after: Buffer;
+  readonly head: RawHead;
+}
+
 const firstLine = /^POST (\/[!-~]*) HTTP\/1\.1$/;
 const mostHeaders = 100;
+const mostDigits = 15;
 
-/** null = not all of it is here, or it is for `node:http`. */
-export function rawHead(bytes: Buffer): RawHead | null {
+/** The heads of one connection. One that differs from the one before in the length of its body alone is not read again. */
+export class RawHeads {
+  #known: KnownHead | null = null;
+
+  /** null = not all of it is here, or it is for `node:http`. */
+  read(bytes: Buffer): RawHead | null {
+    const again = this.#known === null ? null : sameHead(bytes, this.#known);
+    if (again !== null) return again;
+    const head = rawHead(bytes);
+    this.#known = head === null ? null : knownHead(bytes, head);
+    return head;
+  }
+}
+
+/** null = it is another one, or not all of it is here. */
+function sameHead(bytes: Buffer, { before, after, head }: KnownHead): RawHead | null {
+  if (!holds(bytes, before, 0)) return null;
+  let length = 0;
+  let at = before.length;
+  for (; at < bytes.length; at += 1) {
+    const digit = (bytes[at] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9) break;
+    length = 10 * length + digit;
+  }
+  const digits = at - before.length;
+  if (digits === 0 || digits > mostDigits || !holds(bytes, after, at)) return null;
+  const { said, isKept } = head;
+  return { said, length, isKept, size: at + after.length };
+}
+
+function holds(bytes: Buffer, part: Buffer, at: number): boolean {
+  const end = at + part.length;
+  return end <= bytes.length && bytes.compare(part, 0, part.length, at, end) === 0;
+}
+
+function knownHead(bytes: Buffer, head: RawHead): KnownHead | null {
+  const text = bytes.toString('latin1', 0, head.size);
+  const found = /\r\ncontent-length:[ \t]*(\d+)/di.exec(text)?.indices?.[1];
+  if (found === undefined) return null;
+  // Of their own: the bytes of a connection belong to larger buffers.
+  return {
+    before: Buffer.from(text.slice(0, found[0]), 'latin1'),
+    after: Buffer.from(text.slice(found[1]), 'latin1'),
+    head,
+  };
+}
+
+function rawHead(bytes: Buffer): RawHead | null {
   // `POS`
   if (bytes[0] !== 0x50 || bytes[1] !== 0x4f || bytes[2] !== 0x53) return null;
   const end = bytes.indexOf('\r\n\r\n', 0, 'latin1');
@@ -36,12 +86,14 @@ export function rawHead(bytes: Buffer): RawHead | null {
   if (said === null || length === null || said.host === undefined) return null;
   const { authorization, apiKey, userAgent = null, connection } = said;
   return {
-    ...{ method: 'POST', url, rawHeaders: lines.headers, userAgent, length, size: end + 4 },
-    headers: {
-      ...(authorization !== undefined && { authorization }),
-      ...(apiKey !== undefined && { 'x-api-key': apiKey }),
-    },
-    isKept: connection !== 'close',
+    said: new SaidHead({
+      ...{ url, rawHeaders: lines.headers, userAgent },
+      headers: {
+        ...(authorization !== undefined && { authorization }),
+        ...(apiKey !== undefined && { 'x-api-key': apiKey }),
+      },
+    }),
+    ...{ length, size: end + 4, isKept: connection !== 'close' },
   };
 }
 

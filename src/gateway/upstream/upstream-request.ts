@@ -1,6 +1,6 @@
 /** What is asked of an upstream, and who hears of the answer. */
 import type { AnswerSink } from './answer-reader.ts';
-import { isHeader } from './message-head.ts';
+import type { RequestHeaders } from './request-headers.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /** A body that is still on its way. */
@@ -25,8 +25,7 @@ export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
   /** Path and query. */
   readonly path: string;
-  /** Names and values in turn; none that says how the body is framed, and none of the connection. */
-  readonly headers: readonly string[];
+  readonly headers: RequestHeaders;
   readonly body: Buffer | BodySource | null;
 }
 
@@ -50,16 +49,8 @@ export function requestHead(request: UpstreamRequest, host: string): string {
   const { method, path, headers, body } = request;
   if (/[\u0000-\u0020\u007f]|[^\u0000-\u00ff]/.test(path) || !path.startsWith('/'))
     throw new UpstreamError('INVALID_REQUEST', 'the path cannot stand in a request');
-  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = headers[index] ?? '';
-    const value = headers[index + 1] ?? '';
-    if (!isHeader(name, value))
-      throw new UpstreamError('INVALID_REQUEST', 'a header cannot stand in a request');
-    head += `${name}: ${value}\r\n`;
-  }
   const length = body === null || Buffer.isBuffer(body) ? (body?.length ?? null) : body.length;
-  if (length !== null) head += `content-length: ${length}\r\n`;
-  else if (body !== null) head += 'transfer-encoding: chunked\r\n';
-  return `${head}\r\n`;
+  const coded = body === null ? '' : 'transfer-encoding: chunked\r\n';
+  const framing = length === null ? coded : `content-length: ${length}\r\n`;
+  return `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n${headers.text}${framing}\r\n`;
 }

@@ -284,6 +284,28 @@ describe('a connection of calls', { timeout: 60_000 }, () => {
     client.socket.destroy();
   });
 
+  it('goes by the key of each request, as it lives at that moment', async () => {
+    await using serving = await RawServing.start((response, call) => {
+      void echo(response, { ...call, body: Buffer.from(call.url) });
+    });
+    const upstreamUrl = serving.upstream.url;
+    const keyOf = async (rolloutId: string): Promise<string> => {
+      const request = { rolloutId, upstreamUrl: `${upstreamUrl}/${rolloutId}`, upstreamKey: null };
+      return (await serving.gateway.register(request)).apiKey;
+    };
+    const keys = { a: await keyOf('a'), b: await keyOf('b') };
+    const client = serving.connect();
+    for (const id of ['a', 'a', 'b', 'a', 'b', 'b'] as const) {
+      serving.key = keys[id];
+      client.socket.write(serving.request('the same'));
+      assert.match(await client.got(/\.$/), new RegExp(`got \\S*/${id}/chat/completions\\.$`));
+    }
+    await serving.gateway.revoke('b');
+    client.socket.write(serving.request('the same'));
+    assert.match(await client.got(/ROUTE_KEY_INVALID/), /^HTTP\/1\.1 401 /);
+    client.socket.destroy();
+  });
+
   it('goes on with a request that comes in one piece with the rest of a refused one', async () => {
     await using serving = await RawServing.start(echo);
     serving.key = await serving.route('once', { ...noRules, budgets: { max_turns: 1 } });

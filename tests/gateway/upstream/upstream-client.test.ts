@@ -13,6 +13,7 @@ import { localCertificate } from '../../fakes/local-certificate.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 import { until } from '../../support/until.ts';
 import { ScriptedUpstream } from './scripted-upstream.ts';
+import { RequestHeaders } from '../../../src/gateway/upstream/request-headers.ts';
 
 const toLoopback: LookupFunction = (_name, { all }, callback) => {
   if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
@@ -62,7 +63,12 @@ class Asking implements AsyncDisposable {
 
   ask(request: Partial<UpstreamRequest> = {}): { heard: Heard; exchange: UpstreamExchange } {
     const heard = new Heard();
-    const asked = { method: 'POST', path: '/p', headers: [], body: Buffer.from('{}') } as const;
+    const asked = {
+      method: 'POST',
+      path: '/p',
+      headers: new RequestHeaders([]),
+      body: Buffer.from('{}'),
+    } as const;
     const exchange = this.client.send(
       { origin: this.upstream.origin, ...asked, ...request },
       heard,
@@ -92,7 +98,11 @@ const plain = (body: string, lines = ''): string =>
 describe('a request', { timeout: 60_000 }, () => {
   it('has its path and headers as they are, its body, and the length of it', async () => {
     await using asking = await Asking.start();
-    asking.ask({ path: '/a%2Fb?c=é', headers: ['X-Y', 'ü'], body: Buffer.from('{"a":1}') });
+    asking.ask({
+      path: '/a%2Fb?c=é',
+      headers: new RequestHeaders(['X-Y', 'ü']),
+      body: Buffer.from('{"a":1}'),
+    });
     asking.ask({ method: 'GET', body: null });
     const first = await asking.upstream.connection(0);
     await first.requests(1);
@@ -110,9 +120,9 @@ describe('a request', { timeout: 60_000 }, () => {
   });
 
   for (const [name, request] of [
-    ['a line in a value', { headers: ['x-a', 'b\r\nx-c: d'] }],
-    ['a line in a name', { headers: ['x-a: b\r\nx-c', 'd'] }],
-    ['a character beyond Latin-1', { headers: ['x-a', '€'] }],
+    ['a line in a value', { headers: new RequestHeaders(['x-a', 'b\r\nx-c: d']) }],
+    ['a line in a name', { headers: new RequestHeaders(['x-a: b\r\nx-c', 'd']) }],
+    ['a character beyond Latin-1', { headers: new RequestHeaders(['x-a', '€']) }],
     ['a space in the path', { path: '/a HTTP/1.1\r\nx: y' }],
     ['no path', { path: 'a' }],
   ] as const)
@@ -191,7 +201,7 @@ describe('a request', { timeout: 60_000 }, () => {
     const heard = new Heard();
     const request = { origin: asking.upstream.origin, method: 'POST', path: '/' } as const;
     const exchange = asking.client.send(
-      { ...request, headers: [], body: null },
+      { ...request, headers: new RequestHeaders([]), body: null },
       {
         head: () => exchange.abort(),
         piece: (bytes) => heard.piece(bytes),
@@ -353,7 +363,7 @@ describe('a connection', { timeout: 60_000 }, () => {
     const request = {
       method: 'POST',
       path: '/',
-      headers: [],
+      headers: new RequestHeaders([]),
       body: Buffer.from('secret'),
     } as const;
     wary.send({ origin: upstream.origin, ...request }, heard);
