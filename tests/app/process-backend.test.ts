@@ -1,7 +1,7 @@
 /** A backend behind a real process: everything that crosses, and the end of the process. What it executes is the null backend's. */
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -20,6 +20,7 @@ import { never } from '../../src/core/linked-abort.ts';
 import type { RolloutProgress } from '../../src/wire/rollout/progress.ts';
 import { ManualClock } from '../fakes/manual-clock.ts';
 import { until } from '../support/until.ts';
+import { whyNoPrecedence } from './autogroups.ts';
 import { pingsOfPatience } from './patience.ts';
 
 interface Opened extends AsyncDisposable {
@@ -104,6 +105,7 @@ class Hooks implements ExecutionHooks {
 }
 
 const mortal = new URL('./mortal-process.ts', import.meta.url);
+const sharing = new URL('./sharing-process.ts', import.meta.url);
 const patient = new URL('./patient-process.ts', import.meta.url);
 
 describe('a backend in a process of its own', { timeout: 120_000 }, () => {
@@ -144,6 +146,27 @@ describe('a backend in a process of its own', { timeout: 120_000 }, () => {
     await long.release();
     assert.deepEqual(opened.losses, []);
   });
+
+  it(
+    'has a share of the processor of its own, and precedence while an abort is waited for',
+    { skip: whyNoPrecedence() },
+    async () => {
+      await using opened = await open(undefined, { entry: sharing });
+      const { backend } = opened;
+      const share = async (process: unknown): Promise<string> =>
+        await readFile(`/proc/${String(process)}/autogroup`, 'utf8');
+      const pid = backend.health()['pid'];
+      const before = await share(pid);
+      assert.match(before, / nice 0$/m);
+      assert.notEqual(before.split(' ')[0], (await share('self')).split(' ')[0]);
+      const executions = ['r-1', 'r-2'].map((id) => backend.execute(request(id, {}), new Hooks()));
+      for (const receipt of await Promise.all(
+        executions.map((one) => one.abort(new Error('enough'))),
+      ))
+        assert.match(receipt.stage, / nice -10$/m);
+      assert.equal(await share(pid), before);
+    },
+  );
 
   it('does not go on where a hook refuses, and keeps why', async () => {
     await using opened = await open();

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { takePrecedence } from '../../src/app/serve/processor-share.ts';
+import { AskedPrecedence, takePrecedence } from '../../src/app/serve/processor-share.ts';
+import { whyNoPrecedence } from './autogroups.ts';
 
 const source = new URL('../../src/app/serve/processor-share.ts', import.meta.url).href;
 /** A session of its own, so that the test's keeps its share. */
@@ -28,19 +28,10 @@ const program = `
   console.log(JSON.stringify({ before, during, started: nice(shown), after: own() }));
 `;
 
-/** CAP_SYS_NICE. */
-const capability = 1n << 23n;
-
-function isPossible(): boolean {
-  if (!existsSync('/proc/self/autogroup')) return false;
-  const held = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
-  return (BigInt(`0x${held ?? '0'}`) & capability) !== 0n;
-}
-
 describe('the share of the processor', () => {
   it(
     'is taken by the server, not by the programs that it starts in sessions of their own, and given back',
-    { skip: isPossible() ? false : 'needs CAP_SYS_NICE and autogroups' },
+    { skip: whyNoPrecedence() },
     async () => {
       const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
         detached: true,
@@ -73,4 +64,27 @@ describe('the share of the processor', () => {
         await rm(dir, { recursive: true, force: true });
       }
     });
+
+  it('lasts as long as one of several asks for it', async () => {
+    const dir = await mkdtemp(path.join(os.tmpdir(), 'slipway-share-'));
+    const file = path.join(dir, 'autogroup');
+    try {
+      await writeFile(file, '/autogroup-7 nice 2\n');
+      const precedence = new AskedPrecedence(file);
+      const first = precedence.ask();
+      assert.equal(await readFile(file, 'utf8'), '-10');
+      const second = precedence.ask();
+      first[Symbol.dispose]();
+      assert.equal(await readFile(file, 'utf8'), '-10');
+      second[Symbol.dispose]();
+      assert.equal(await readFile(file, 'utf8'), '2');
+      await writeFile(file, '/autogroup-7 nice 0\n');
+      const later = precedence.ask();
+      assert.equal(await readFile(file, 'utf8'), '-10');
+      later[Symbol.dispose]();
+      assert.equal(await readFile(file, 'utf8'), '0');
+    } finally {
+      await rm(dir, { recursive: true, force: true });
+    }
+  });
 });

@@ -21,6 +21,7 @@ import { isRolloutError, messageOf, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort, never } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import { noteBackend } from './left-processes.ts';
+import { AskedPrecedence } from './processor-share.ts';
 import type {
   BackendAnswer,
   BackendCall,
@@ -53,6 +54,7 @@ export class ProcessBackend implements ExecutionBackend {
   readonly #calls = new Map<number, PromiseWithResolvers<BackendAnswer>>();
   readonly #made = Promise.withResolvers<undefined>();
   readonly #exited = Promise.withResolvers<undefined>();
+  readonly #precedence: AskedPrecedence;
   #facts: BackendFacts | null = null;
   #lastNumber = 0;
   #fault: string | null = null;
@@ -62,6 +64,7 @@ export class ProcessBackend implements ExecutionBackend {
   private constructor(child: ChildProcess, parts: ProcessBackendParts) {
     this.#child = child;
     this.#parts = parts;
+    this.#precedence = new AskedPrecedence(`/proc/${child.pid ?? 0}/autogroup`);
     child.on('message', (message) => this.#hear(message as FromBackend)); // `backend-process.ts` says nothing else
     child.on('error', (error) => {
       this.#fault = messageOf(error);
@@ -78,7 +81,8 @@ export class ProcessBackend implements ExecutionBackend {
   /** Resolves when the backend is made: CONFIG_INVALID, BACKEND_UNKNOWN, as if it had been made here. */
   static async open(task: BackendTask, parts: ProcessBackendParts): Promise<ProcessBackend> {
     const child = fork(fileURLToPath(parts.entry ?? entry), [], {
-      ...{ serialization: 'advanced', execArgv: [] },
+      // A session of its own, with a share of the processor of its own.
+      ...{ serialization: 'advanced', execArgv: [], detached: true },
       // What it prints is for people: the server's own output may be read by a program.
       stdio: ['ignore', 2, 2, 'ipc'],
     });
@@ -116,8 +120,7 @@ export class ProcessBackend implements ExecutionBackend {
     this.#lastNumber += 1;
     const key = this.#lastNumber;
     const execution = new ProcessExecution(request.id, hooks, {
-      abort: async (reason) =>
-        (await this.#call({ name: 'abort', key, reason: faultOf(reason) })) as AbortReceipt | null,
+      abort: (reason) => this.#abort(key, reason),
       release: async (archived) => {
         try {
           await this.#call({ name: 'release', key, archived });
@@ -131,6 +134,17 @@ export class ProcessBackend implements ExecutionBackend {
     this.#executions.set(key, execution);
     this.#send({ kind: 'execute', key, request });
     return execution;
+  }
+
+  /** Somebody waits for it, and its process may be one of dozens that want to run. */
+  async #abort(key: number, reason: Error): Promise<AbortReceipt | null> {
+    const asked = this.#lost === null ? this.#precedence.ask() : null;
+    try {
+      const call = { name: 'abort', key, reason: faultOf(reason) } as const;
+      return (await this.#call(call)) as AbortReceipt | null;
+    } finally {
+      asked?.[Symbol.dispose]();
+    }
   }
 
   async probe(id: string, signal: AbortSignal): Promise<ExecutionProbe | null> {

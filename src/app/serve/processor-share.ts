@@ -1,6 +1,8 @@
 /**
  * The share of the processor that the server gets. Linux divides the processor among sessions first (autogroups), and every program that is started for a
  * sandbox is a session of its own: among dozens of them the server would be one of many, however little it asks for. So its own session gets precedence.
+ * A backend that starts them is a session too, and gets it only while somebody waits for what it ends: one that always came first would break in on its own
+ * programs at every turn, and both would pay for that.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -22,6 +24,32 @@ export function takePrecedence(file = ownFile): Disposable {
       write(file, before === precedence ? 0 : before);
     },
   };
+}
+
+/** Precedence of a session for as long as somebody asks for it. */
+export class AskedPrecedence {
+  readonly #file: string;
+  #askers = 0;
+  #taken: Disposable | null = null;
+
+  /** @param file `/proc/PID/autogroup` of a process in it. */
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** Until what it answers is disposed, which is done once. */
+  ask(): Disposable {
+    this.#askers += 1;
+    this.#taken ??= takePrecedence(this.#file);
+    return {
+      [Symbol.dispose]: () => {
+        this.#askers -= 1;
+        if (this.#askers > 0) return;
+        this.#taken?.[Symbol.dispose]();
+        this.#taken = null;
+      },
+    };
+  }
 }
 
 /** Of `/autogroup-25 nice 0`. */
