@@ -48,9 +48,12 @@ async function provider(name: 'local' | 'docker'): Promise<EnvironmentProvider> 
   return made;
 }
 
+/** Sandboxes that may be there. */
+const alive = new Set<Pick<Startable, 'destroy'>>();
+
 function environment(kind: keyof typeof providers): Environment {
   next += 1;
-  return providers[kind].environment({
+  const made = providers[kind].environment({
     name: `slipway-bench-${process.pid}-${next}`,
     labels: {
       storeId: 'bench',
@@ -69,6 +72,8 @@ function environment(kind: keyof typeof providers): Environment {
     extraCaBundle: null,
     layers: [],
   });
+  alive.add(made);
+  return made;
 }
 
 interface Startable {
@@ -90,6 +95,7 @@ async function measureOne(
   const execs: number[] = [];
   for (let index = 0; index < startsPerRound; index += 1) {
     const { ms, made } = await start();
+    alive.add(made);
     starts.push(ms);
     sample(`${name} start`, ms);
     if (index === 0)
@@ -99,6 +105,7 @@ async function measureOne(
         sample(`${name} exec`, exec.ms);
       }
     const destroy = await timed(async () => made.destroy());
+    alive.delete(made);
     sample(`${name} destroy`, destroy.ms);
   }
   return { start: median(starts), exec: median(execs) };
@@ -157,7 +164,12 @@ const timesSoFar = (): readonly Figure[] =>
     { name: `${name} p50`, value: quantile(times, 0.5), unit: 'ms' },
     { name: `${name} p99`, value: quantile(times, 0.99), unit: 'ms' },
   ]);
-reportWhenLate('environments', () => ({ figures: timesSoFar(), goals: [] }));
+const putAway = async (): Promise<void> => {
+  await Promise.allSettled([...alive].map((made) => made.destroy()));
+  for (const made of Object.values(providers)) await made.close();
+  await rm(root, { recursive: true, force: true });
+};
+reportWhenLate('environments', () => ({ figures: timesSoFar(), goals: [] }), putAway);
 
 try {
   for (const kind of ['local', 'docker'] as const) await (await startOurs(kind)).made.destroy();

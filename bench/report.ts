@@ -35,11 +35,17 @@ export interface Results {
   readonly goals: readonly Goal[];
 }
 
-/** From here on an end by SIGTERM is the end of its time: what there is by then is reported, named as such. */
-export function reportWhenLate(name: string, soFar: () => Results): void {
+/** From here on an end by SIGTERM is the end of its time: what there is by then is reported, named as such, and `end` puts away what lives on without the process. */
+export function reportWhenLate(
+  name: string,
+  soFar: () => Results,
+  end: () => Promise<unknown> = () => Promise.resolve(),
+): void {
   process.once('SIGTERM', () => {
     print(name, soFar(), true);
-    process.exit(1);
+    void end()
+      .catch((error: unknown) => console.error(error))
+      .then(() => process.exit(1));
   });
 }
 

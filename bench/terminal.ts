@@ -32,7 +32,12 @@ const root = await mkdtemp(path.join(os.tmpdir(), 'slipway-bench-'));
 const stateDir = path.join(root, 'state');
 const figures: Figure[] = [];
 const goals: Goal[] = [];
-reportWhenLate('terminal', () => ({ figures, goals }));
+const alive = new Set<Environment>();
+const putAway = async (): Promise<void> => {
+  await Promise.allSettled([...alive].map((made) => made.destroy()));
+  await rm(root, { recursive: true, force: true });
+};
+reportWhenLate('terminal', () => ({ figures, goals }), putAway);
 
 async function startSandbox(kind: 'local' | 'docker', scope: Scope): Promise<Environment> {
   const { cacheDir } = readMachine(process.env, root);
@@ -55,8 +60,10 @@ async function startSandbox(kind: 'local' | 'docker', scope: Scope): Promise<Env
     network: { mode: 'no-network' },
     ...{ laterNetworks: [], hostEndpoint: null, extraCaBundle: null, layers: [] },
   });
+  alive.add(made);
   scope.defer(async () => {
     await made.destroy();
+    alive.delete(made);
   });
   await made.start({ signal: never });
   return made;

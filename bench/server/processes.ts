@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
+import { processorMs } from '../processor-time.ts';
 import type { LoadResult, LoadTask } from './load.ts';
 
 /** So long without a tick of processor time is idle: timers of a server that waits take less. */
@@ -51,18 +51,11 @@ export class ListeningProcess implements AsyncDisposable {
   async idle(): Promise<void> {
     let before = -1;
     for (let look = 1; look <= mostLooks; look += 1) {
-      const now = this.#processorTicks();
+      const now = processorMs(this.pid);
       if (now === before) return;
       before = now;
       await setTimeout(quietMs);
     }
-  }
-
-  #processorTicks(): number {
-    const line = readFileSync(`/proc/${this.pid}/stat`, 'utf8');
-    // The name of the program, in parentheses, may hold anything.
-    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
-    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
   }
 
   /** A file of this folder. */

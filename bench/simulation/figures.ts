@@ -5,7 +5,14 @@ import type { BenchRun } from '../all/run-bench.ts';
 import type { RolloutCosts } from './fleet-model.ts';
 
 export type FigureName =
-  'life' | 'livesPerSec' | 'runningMemory' | 'oraclePace' | 'terminalPace' | 'event';
+  | 'life'
+  | 'livesPerSec'
+  | 'runningMemory'
+  | 'oraclePace'
+  | 'terminalPace'
+  | 'event'
+  | 'queuePace'
+  | 'queueTrip';
 
 interface MeasuredFigure {
   readonly bench: string;
@@ -49,11 +56,6 @@ export function reportedFigures(kept: Measured, reportFile: string): Measured {
 
 /** Turns of terminus-2 on the task that the bench `native` runs. */
 const benchTurns = 4;
-/** Of one life: work, its acknowledgement, two of the claim, what the agent does (three), the release. */
-const messagesPerLife = 8;
-/** One NATS server on one processor, JetStream on disk. */
-const messagesPerSec = 10_000;
-const queueTripMs = 0.4;
 
 /** `eventsPerCall`: what an engine streams for one model call. */
 export function costsOf(
@@ -65,8 +67,8 @@ export function costsOf(
   const lifeMs = figures.life.value / 1_000;
   return {
     frontEndMs: lifeMs,
-    queueMs: (1_000 * messagesPerLife) / messagesPerSec,
-    queueTripMs,
+    queueMs: 1_000 / figures.queuePace.value,
+    queueTripMs: figures.queueTrip.value,
     workerThreadMs: lifeMs,
     callThreadMs: (eventsPerCall * figures.event.value) / 1_000,
     hostMs,
