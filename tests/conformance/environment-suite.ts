@@ -35,7 +35,7 @@ export function environmentSuite(adapter: ConformanceAdapter): void {
       );
     });
 
-    for (const testCase of environmentCases)
+    for (const testCase of wantedCases(adapter))
       test(`${testCase.id}: ${testCase.title}`, async () => {
         results.set(testCase.id, 'failed');
         assert.ok(bench, 'the provider did not open');
@@ -59,6 +59,13 @@ export function environmentSuite(adapter: ConformanceAdapter): void {
       print(adapter.kind, results);
     });
   });
+}
+
+function wantedCases({ only }: ConformanceAdapter): readonly ConformanceCase[] {
+  if (only === undefined) return environmentCases;
+  return environmentCases.filter(({ id }) =>
+    only.some((wanted) => id === wanted || id.startsWith(`${wanted}.`)),
+  );
 }
 
 async function runCase(

@@ -32,6 +32,7 @@ const lateCreateMs = 1_000;
 export class KubernetesProvider implements EnvironmentProvider {
   readonly kind = 'kubernetes';
   readonly isolation = 'strict';
+  readonly isRemote = true as const;
   readonly capabilities: EnvironmentCapabilities;
   readonly #options: CompiledKubernetesOptions;
   readonly #ports: KubernetesPorts;

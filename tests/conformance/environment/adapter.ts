@@ -45,6 +45,8 @@ export interface ConformanceAdapter {
    * fails the run, and so does a listed one that is declared or passes after all.
    */
   readonly declines: readonly (keyof EnvironmentCapabilities | (string & {}))[];
+  /** Ids of the cases to run, with their group alone (`exec`) or whole; default: all. */
+  readonly only?: readonly string[] | undefined;
   /**
    * What is left of ours on the machine: containers, networks, mounts, cgroups, processes, folders. Asked before and after the suite.
    * All sandboxes of the suite have names that begin with `prefix`: other tests may run on the same machine.

@@ -36,6 +36,16 @@ export class HostedSandbox {
     return this.#state;
   }
 
+  /** Its programs end at once. */
+  get isLight(): boolean {
+    return this.#parts.body.isLight;
+  }
+
+  /** Fires when it begins to be removed. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
   get files(): SandboxBody['files'] {
     return this.#parts.body.files;
   }

@@ -16,6 +16,7 @@ export type AnswerRun = (argv: readonly string[], stdin: Buffer) => LightAnswer;
  * from `answer`. Its files are taken and forgotten.
  */
 export class LightSandbox implements SandboxBody {
+  readonly isLight = true;
   readonly files: Pick<Environment, 'uploadFile' | 'uploadDir' | 'downloadFile' | 'downloadDir'> = {
     uploadFile: () => Promise.resolve(),
     uploadDir: () => Promise.resolve(),

@@ -15,6 +15,7 @@ import type { Egress, RunRequest, SandboxBody, SandboxRequest } from './sandbox-
 const run = promisify(execFile);
 
 export class RealSandbox implements SandboxBody {
+  readonly isLight = false;
   readonly files: Environment;
   readonly #environment: Environment;
   readonly #request: SandboxRequest;

@@ -33,6 +33,7 @@ export interface RunRequest {
 
 /** A sandbox behind the fake of a provider, real or light. Errors are those of the environment port. */
 export interface SandboxBody {
+  readonly isLight: boolean;
   /** Makes it; resolves when programs can be run. */
   start(signal: AbortSignal): Promise<void>;
   /** A program goes on when nobody listens any more: only its own end, `kill`, and the end of the sandbox end it. */

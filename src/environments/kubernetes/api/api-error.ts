@@ -56,6 +56,9 @@ export interface FailureOf {
   readonly isRunning?: boolean;
 }
 
+/** What a node says of a container that has ended. */
+const goneWords = /container not found|container is not (created or )?running|pod does not exist/i;
+
 /** The one mapping from what the API server says, or from not reaching it, to our codes. */
 export function apiFailure(error: unknown, of: FailureOf): RolloutError {
   if (error instanceof RolloutError) return error;
@@ -70,7 +73,8 @@ export function apiFailure(error: unknown, of: FailureOf): RolloutError {
     });
   }
   const message = `${what}: ${error.message}`;
-  if (error.status === 404 && of.isRunning === true)
+  const isGone = error.status === 404 || goneWords.test(error.message);
+  if (isGone && of.isRunning === true)
     return new RolloutError('ENVIRONMENT_LOST', message, { phase, cause: error });
   if (error.isOverQuota)
     return new RolloutError('ENVIRONMENT_START_FAILED', message, {

@@ -166,11 +166,11 @@ export class ExecStream implements AttachedProgram {
   #read(message: RawData): void {
     this.#silentPings = 0;
     const bytes = Array.isArray(message) ? Buffer.concat(message) : Buffer.from(message as Buffer);
-    const [channel] = bytes;
+    const [channel] = bytes; // empty messages announce each channel
     const content = bytes.subarray(1);
     if (channel === channels.stdout && content.length > 0) this.#onOutput('stdout', content);
     else if (channel === channels.stderr && content.length > 0) this.#onOutput('stderr', content);
-    else if (channel === channels.end) {
+    else if (channel === channels.end && content.length > 0) {
       this.#end ??= endOf(content.toString('utf8'));
       this.#socket.close(1000);
     }

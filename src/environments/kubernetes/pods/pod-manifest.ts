@@ -7,6 +7,8 @@ import { annotationKeys, container, podAnnotations, podLabels, podName } from '.
 const keepUp = 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
 /** A pod lives at least so long, whatever its labels say: shorter ones would end while they start. */
 const leastSeconds = 60;
+/** The API takes no more. */
+const mostSeconds = 2 ** 31 - 1;
 
 export interface PodRequest {
   readonly spec: EnvironmentSpec;
@@ -35,7 +37,7 @@ export function podManifest(request: PodRequest, options: CompiledKubernetesOpti
     },
     spec: {
       restartPolicy: 'Never',
-      activeDeadlineSeconds: Math.max(leastSeconds, Math.ceil(secondsLeft)),
+      activeDeadlineSeconds: Math.min(mostSeconds, Math.max(leastSeconds, Math.ceil(secondsLeft))),
       terminationGracePeriodSeconds: 1,
       automountServiceAccountToken: false,
       enableServiceLinks: false,

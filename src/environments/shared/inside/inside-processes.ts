@@ -3,7 +3,7 @@
  * system call (`kill -STOP -1` reaches all but init and the caller, so a fork bomb cannot outrun it), then reads /proc, kills what is not kept, and
  * lets the rest go on. The shell is opened with the first snapshot, before an agent runs, and its scripts use builtins only: they work where no process can be
  * started any more. Kept always: process 1, the shell itself with those above it, and what keeps the sandbox up, which is the oldest program that was put into the
- * namespace from outside (parent 0), with its children.
+ * namespace from outside (parent 0), with its children and with what was there before it.
  */
 import { randomBytes } from 'node:crypto';
 import { isRolloutError, RolloutError } from '../../../core/errors.ts';
@@ -31,6 +31,9 @@ for f in /proc/[0-9]*/stat; do
   look "$f" || continue
   [ "$parent" = 0 ] && [ "$pid" != 1 ] && [ "$pid" != $$ ] || continue
   if [ -z "$main" ] || [ "$start" -lt "$main_start" ] || { [ "$start" = "$main_start" ] && [ "$pid" -lt "$main" ]; }; then main=$pid; main_start=$start; fi
+done
+for f in /proc/[0-9]*/stat; do
+  look "$f" && [ "$start" -le "$main_start" ] && [ "$pid" -lt "$main" ] && keepers="$keepers$pid "
 done
 keep=" $main "; grown=$main
 while [ -n "$grown" ]; do

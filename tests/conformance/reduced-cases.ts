@@ -1,0 +1,19 @@
+/**
+ * Of the cases of remote environments, those that `npm test` has time for: one of each kind of thing that can go wrong between us and a provider.
+ * `npm run prove -- providers` runs all of them, by the variable.
+ */
+const reduced: readonly string[] = [
+  ...['start.report', 'start.workdir', 'start.env', 'start.absent-image'],
+  ...['exec.streams-and-code', 'exec.truncation', 'exec.output-as-it-comes', 'exec.stdin'],
+  ...['exec.env-not-in-argv', 'exec.cwd', 'exec.user-name', 'exec.user-unknown', 'exec.timeout'],
+  ...['control.streams-and-code', 'control.timeout', 'control.dead-shell'],
+  ...['interactive.echo', 'interactive.backpressure', 'interactive.kill'],
+  ...['upload.file', 'upload.folder', 'upload.file-odd-name', 'download.folder', 'download.file'],
+  ...['download.links-skipped', 'download.missing', 'kill.detached', 'kill.survivors'],
+  ...['network.none', 'network.switch', 'stop.keeps-files', 'alive.removed-from-outside'],
+  ...['destroy.during-exec', 'destroy.aborted-start', 'destroy.by-name', 'list.labels'],
+];
+
+export function remoteCases(): readonly string[] | undefined {
+  return process.env['SLIPWAY_WHOLE_CONFORMANCE'] === '1' ? undefined : reduced;
+}
