@@ -55,6 +55,17 @@ const environments: ReadonlyMap<string, Factory> = new Map<string, Factory>([
       );
     },
   ],
+  [
+    'daytona',
+    async (settings) => {
+      const { DaytonaProvider } = await import('./daytona/daytona-provider.ts');
+      const { clock, logger } = settings;
+      return new DaytonaProvider(
+        { ...daytonaVariables(settings), ...optionsOf(settings) },
+        { clock, logger },
+      );
+    },
+  ],
 ]);
 
 export const environmentNames: readonly string[] = [...environments.keys()];
@@ -91,6 +102,22 @@ function optionsOf(settings: EnvironmentSettings): Record<string, unknown> {
 
 function camelCase(key: string): string {
   return key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The variables that Daytona's own clients read. */
+function daytonaVariables({ hostVariables }: EnvironmentSettings): Record<string, unknown> {
+  const names = {
+    apiUrl: 'DAYTONA_API_URL',
+    apiKey: 'DAYTONA_API_KEY',
+    jwtToken: 'DAYTONA_JWT_TOKEN',
+    organizationId: 'DAYTONA_ORGANIZATION_ID',
+    target: 'DAYTONA_TARGET',
+  };
+  return Object.fromEntries(
+    Object.entries(names)
+      .map(([option, variable]): [string, string] => [option, hostVariables[variable] ?? ''])
+      .filter(([, value]) => value !== ''),
+  );
 }
 
 function dockerVariables({
