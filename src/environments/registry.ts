@@ -66,6 +66,17 @@ const environments: ReadonlyMap<string, Factory> = new Map<string, Factory>([
       );
     },
   ],
+  [
+    'kubernetes',
+    async (settings) => {
+      const { KubernetesProvider } = await import('./kubernetes/kubernetes-provider.ts');
+      const { clock, logger, hostVariables } = settings;
+      return new KubernetesProvider(
+        { extraCaBundle: settings.extraCaBundle, ...ownOptions(settings) },
+        { clock, logger, hostVariables },
+      );
+    },
+  ],
 ]);
 
 export const environmentNames: readonly string[] = [...environments.keys()];
@@ -94,10 +105,12 @@ function optionsOf(settings: EnvironmentSettings): Record<string, unknown> {
   return {
     imageArchivesDir: existsSync(archives) ? archives : null,
     extraCaBundle: settings.extraCaBundle,
-    ...Object.fromEntries(
-      Object.entries(settings.kwargs).map(([key, value]) => [camelCase(key), value]),
-    ),
+    ...ownOptions(settings),
   };
+}
+
+function ownOptions({ kwargs }: EnvironmentSettings): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(kwargs).map(([key, value]) => [camelCase(key), value]));
 }
 
 function camelCase(key: string): string {

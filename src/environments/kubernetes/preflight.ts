@@ -61,8 +61,8 @@ export async function checkCluster(
         phase: 'environment',
         retryable: false,
         remedy: options.networkPolicies
-          ? 'Bind the Role of docs/environments.md to this user; without networkpolicies, set environment.kwargs.network_policies to false.'
-          : 'Bind the Role of docs/environments.md to this user.',
+          ? 'Bind the Role of docs/kubernetes.md to this user; without networkpolicies, set environment.kwargs.network_policies to false.'
+          : 'Bind the Role of docs/kubernetes.md to this user.',
       },
     );
   await warnOfQuota(client, { logger, signal });

@@ -88,7 +88,7 @@ export function apiFailure(error: unknown, of: FailureOf): RolloutError {
       phase,
       cause: error,
       retryable: false,
-      remedy: 'Give this user the Role of docs/environments.md in the namespace.',
+      remedy: 'Give this user the Role of docs/kubernetes.md in the namespace.',
     });
   if (error.status === 400 || error.status === 422)
     return new RolloutError(of.code, message, {
