@@ -3,21 +3,17 @@
  * the folder `bench-report` or the one that `OUT` names. A bench whose time is over reports what it has. Exit 1 when a goal is missed, or
  * a bench did not come to the whole of its report.
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { benchNames } from './all/benches.ts';
 import { oneReport } from './all/one-report.ts';
 import { runBench, type BenchRun } from './all/run-bench.ts';
 import { plannedMs } from './all/times.ts';
 
 const wholeMs = 570_000;
 
-/** A file of this folder that exports nothing is a bench. The one that needs programs of others comes last. */
-const benches = readdirSync(import.meta.dirname)
-  .filter((file) => file.endsWith('.ts') && file !== path.basename(import.meta.filename))
-  .filter((file) => !/^export /m.test(readFileSync(path.join(import.meta.dirname, file), 'utf8')))
-  .map((file) => path.basename(file, '.ts'))
-  .sort((a, b) => Number(a === 'gateway') - Number(b === 'gateway'));
+const benches = benchNames();
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !benches.includes(name));
 if (unknown.length > 0) throw new Error(`no bench: ${unknown.join(', ')} (${benches.join(', ')})`);
