@@ -61,7 +61,7 @@ export class DaytonaProcesses {
     const started = performance.now();
     const killed = new Set<string>();
     const kept = [...this.#atBoot, ...keep.keys].join(' ');
-    const script = `${lookScript}\nabove="$above${shells.join(' ')} "; kept=" ${kept} "\nkill -STOP -1 2>/dev/null; each strike; kill -CONT -1 2>/dev/null; :`;
+    const script = `${lookScript}\nabove="\${above}${shells.join(' ')} "; kept=" ${kept} "\nkill -STOP -1 2>/dev/null; each strike; kill -CONT -1 2>/dev/null; :`;
     for (;;) {
       const left = await this.#run(script, signal);
       for (const key of left) killed.add(key);
