@@ -1,9 +1,9 @@
 /**
  * A shell script that SIGKILLs a process and all its descendants, found through parent links in /proc. Stopping each level first
  * keeps it from forking while the next level is looked up. Needs only a POSIX `sh` and /proc in the sandbox; run it as root.
- * A process that has left the tree (its parent died) is not found here: that is what `killProcesses` of the port is for.
+ * A process that has left the tree (its parent died) is not found here: that is what `killProcesses` of the port is for. `$pid` stands for a variable that the script before it has set.
  */
-export function killTreeScript(pid: number): string {
+export function killTreeScript(pid: number | '$pid'): string {
   return [
     `todo=${pid}; all=`,
     'while [ -n "$todo" ]; do',

@@ -1,0 +1,1 @@
+"""The bridge between Slipway and SkyPilot's sandbox SDK."""
