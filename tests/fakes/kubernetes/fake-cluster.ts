@@ -97,7 +97,8 @@ export class FakeCluster implements AsyncDisposable {
       apiVersion: 'v1',
       kind: 'Config',
       'current-context': 'fake',
-      clusters: [{ name: 'fake', cluster: { server: this.url } }],
+      // The official client takes plain HTTP only so.
+      clusters: [{ name: 'fake', cluster: { server: this.url, 'insecure-skip-tls-verify': true } }],
       users: [{ name: 'tests', user: { token: this.token } }],
       contexts: [
         { name: 'fake', context: { cluster: 'fake', user: 'tests', namespace: this.namespace } },
