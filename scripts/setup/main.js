@@ -8,6 +8,7 @@ import { provideAtifPeers } from './atif-peers.js';
 import { provideBaseImage } from './base-image.js';
 import { provideCompose } from './compose-plugin.js';
 import { provideDocker } from './docker-daemon.js';
+import { provideDaytonaPeer } from './daytona-peer.js';
 import { provideHarborPeer } from './harbor-peer.js';
 import { provideLlama } from './llama.js';
 import { provideMilesPeer } from './miles-peer.js';
@@ -47,6 +48,7 @@ export async function setUp(parts) {
   if (parts.includes('tests')) problems.push(await step('model clients', provideModelClients));
   if (parts.includes('tests')) problems.push(await step('miles peer', provideMilesPeer));
   if (parts.includes('tests')) problems.push(await step('trainer peers', provideTrainerPeers));
+  if (parts.includes('tests')) problems.push(await step('daytona client', provideDaytonaPeer));
   problems.push(await step('base image', () => provideBaseImage(environments)));
   return problems.every((problem) => problem === null) ? 'complete' : 'partial';
 }

@@ -1,0 +1,3 @@
+export declare const daytonaVersion: string;
+export declare function daytonaPeerDir(): string;
+export declare function provideDaytonaPeer(): Promise<string>;
