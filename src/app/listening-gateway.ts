@@ -1,4 +1,4 @@
-/** A gateway on a port of the loopback that the system chooses; it listens when the first route is asked for. */
+/** A gateway on a port of the loopback; it listens when the first route is asked for. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,20 +6,26 @@ import type { GatewayControl, RouteRequest } from '../gateway/gateway-control.ts
 import { ModelGateway } from '../gateway/model-gateway.ts';
 import type { ModelGatewayOptions } from '../gateway/gateway-options.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
+import { listenRefused } from './serve/listen.ts';
 import { UrlPolicy } from '../wire/url-policy.ts';
 
 type ListeningGatewayOptions = Pick<
   ModelGatewayOptions,
   'clock' | 'logger' | 'openEngine' | 'capture' | 'engineKind'
->;
+> & {
+  /** 0 or absent = one that the system chooses. */
+  readonly port?: number;
+};
 
 export class ListeningGateway implements AsyncDisposable {
   readonly #gateway: ModelGateway;
   readonly #server: Server;
+  readonly #port: number;
   #listening: Promise<string> | null = null;
   #baseUrl = '';
 
-  constructor(options: ListeningGatewayOptions) {
+  constructor({ port = 0, ...options }: ListeningGatewayOptions) {
+    this.#port = port;
     this.#gateway = new ModelGateway({
       ...options,
       // The address is of whoever started the run.
@@ -51,8 +57,13 @@ export class ListeningGateway implements AsyncDisposable {
   }
 
   async #listen(): Promise<string> {
-    this.#server.listen({ host: '127.0.0.1', port: 0 });
-    await once(this.#server, 'listening');
+    const at = { host: '127.0.0.1', port: this.#port };
+    try {
+      this.#server.listen(at);
+      await once(this.#server, 'listening');
+    } catch (error) {
+      throw listenRefused(at, 'environment.kwargs.gateway_port', error);
+    }
     const { port } = this.#server.address() as AddressInfo;
     return `http://127.0.0.1:${port}/v1`;
   }

@@ -1,7 +1,14 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { RolloutError } from '../core/errors.ts';
+import { lowerId } from '../core/ids.ts';
 import { LinkedAbort } from '../core/linked-abort.ts';
 import type { Logger } from '../core/logger.ts';
 import type { EnvironmentProvider } from '../environments/environment.ts';
+import { politeProvider } from '../environments/shared/polite-provider.ts';
+import { splitOptions, type ProviderSettings } from '../environments/shared/provider-settings.ts';
+import { remoteGateway } from '../environments/shared/remote-gateway.ts';
+import { SqliteSandboxLedger } from '../store/sqlite/sqlite-sandbox-ledger.ts';
 import type { AppPorts } from './ports.ts';
 
 export interface ProviderOptions {
@@ -10,14 +17,15 @@ export interface ProviderOptions {
   readonly logger: Logger;
 }
 
-/** Makes an environment's provider with the settings of this machine; nothing is probed yet. */
+/** Makes an environment's provider with the settings of this machine, held to what all of its processes may create; nothing is probed yet. */
 export async function makeProvider(
   name: string,
   options: ProviderOptions,
   ports: AppPorts,
 ): Promise<EnvironmentProvider> {
   const { machine, clock, locks } = ports;
-  return await ports.resolveProvider(name, {
+  const { own, settings } = splitOptions(options.kwargs);
+  const provider = await ports.resolveProvider(name, {
     stateDir: machine.stateDir,
     cacheDir: machine.cacheDir,
     extraCaBundle: machine.extraCaBundle,
@@ -25,6 +33,45 @@ export async function makeProvider(
     clock,
     locks,
     ...options,
+    kwargs: own,
+  });
+  try {
+    return polite(remoteGateway(provider, settings.gatewayUrl), {
+      settings,
+      logger: options.logger,
+      ports,
+    });
+  } catch (error) {
+    await provider.close();
+    throw error;
+  }
+}
+
+/**
+ * Where somebody pays for sandboxes or limits them, and then on this machine for good: a run that cleans up must be able to say that a sandbox is gone.
+ */
+function polite(
+  provider: EnvironmentProvider,
+  {
+    settings: { limits },
+    logger,
+    ports: { machine, clock },
+  }: {
+    readonly settings: ProviderSettings;
+    readonly logger: Logger;
+    readonly ports: AppPorts;
+  },
+): EnvironmentProvider {
+  const file = path.join(machine.stateDir, 'sandbox-ledger.sqlite');
+  const isLimited = Object.values(limits).some((limit) => limit !== null);
+  if (provider.isRemote !== true && !isLimited && !existsSync(file)) return provider;
+  return politeProvider(provider, {
+    ledger: SqliteSandboxLedger.open(file),
+    limits,
+    clock,
+    logger,
+    random: Math.random,
+    owner: `${process.pid}-${lowerId(8)}`,
   });
 }
 

@@ -22,6 +22,8 @@ export interface RunGatewayParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly openEngine: EngineOpener;
+  /** Port of the first gateway, the next ones of the others; null or absent = any. */
+  readonly firstPort?: number | null;
 }
 
 export class RunGateway implements AsyncDisposable {
@@ -64,7 +66,9 @@ export class RunGateway implements AsyncDisposable {
     const found = this.#gateways.get(kind);
     if (found !== undefined) return found;
     const kept = kind === null ? {} : { engineKind: kind, capture: this.#captures };
-    const made = new ListeningGateway({ ...this.#parts, ...kept });
+    const { firstPort = null, ...parts } = this.#parts;
+    const port = firstPort === null ? 0 : firstPort + this.#gateways.size;
+    const made = new ListeningGateway({ ...parts, ...kept, port });
     this.#gateways.set(kind, made);
     return made;
   }

@@ -5,6 +5,7 @@ import { silentLogger, type Logger } from '../core/logger.ts';
 import { Scope } from '../core/scope.ts';
 import type { EnvironmentProvider } from '../environments/environment.ts';
 import { ownedProvider } from '../environments/shared/owned-provider.ts';
+import { splitOptions } from '../environments/shared/provider-settings.ts';
 import { reapDeadRuns, type ReapReport } from '../environments/shared/reaper.ts';
 import type { TrialFactory } from '../jobs/job.ts';
 import { FileSandboxJournalStore } from '../store/file/file-sandbox-journal.ts';
@@ -15,8 +16,9 @@ import { makeProvider, usableProviders } from './providers.ts';
 import { RunEngines } from './run-engines.ts';
 import { RunGateway } from './run-gateway.ts';
 
-/** Creations at once, however many trials run: creating is what overloads a machine. */
+/** Creations at once, however many trials run: creating is what overloads a machine. Another machine is held to the rate that its provider takes. */
 const concurrentCreations = 8;
+const remoteCreations = 256;
 
 /** For removing what dead runs left, at the start of a run. */
 const reapDeadlineMs = 30_000;
@@ -65,11 +67,16 @@ export async function openSandboxRun(
   const runId = `run-${lowerId(16)}`;
   const journal = await journals.open(runId);
   scope.defer(() => journal.close());
+  const { settings } = splitOptions(environment.kwargs);
+  const isGatewayNamed = inner.isRemote === true && settings.gatewayUrl !== null;
   const engines = new RunEngines(ports.openEngine, options.runSignal ?? signal);
   scope.defer(() => engines[Symbol.asyncDispose]());
-  const gateway = new RunGateway({ clock, logger, openEngine: ports.openEngine });
+  const gateway = new RunGateway({
+    ...{ clock, logger, openEngine: ports.openEngine },
+    firstPort: isGatewayNamed ? settings.gatewayPort : null,
+  });
   scope.defer(() => gateway[Symbol.asyncDispose]());
-  const limiter = new Limiter(concurrentCreations);
+  const limiter = new Limiter(inner.isRemote === true ? remoteCreations : concurrentCreations);
   const provider = ownedProvider(inner, { journal, limiter, clock, logger });
   const kept = scope.move();
   return {

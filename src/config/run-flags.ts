@@ -83,6 +83,7 @@ export const runFlags: readonly RunFlag[] = [
   { group: 'Environment', name: '--override-tpu', kind: 'text', value: 'TYPE=TOPOLOGY', help: 'instead of the task’s tpu' },
   { group: 'Environment', name: '--mounts', kind: 'text', value: 'JSON', help: 'list of mounts; replaces those of the job file' },
   { group: 'Environment', name: '--extra-docker-compose', kind: 'list', value: 'FILE', help: 'a further compose file' },
+  { group: 'Environment', name: '--gateway-url', kind: 'text', value: 'URL', path: ['environment', 'kwargs', 'gateway_url'], help: 'address of this machine’s gateway as remote sandboxes reach it: a tunnel, or a public one' },
   { group: 'Environment', name: '--environment-kwarg', kind: 'list', value: 'KEY=VALUE', help: 'option of the environment; the value may be JSON' },
   { group: 'Environment', name: '--allow-unsandboxed', kind: 'on', help: 'let local run plain processes where nothing better works: no isolation' },
   { group: 'Verifier', name: '--verifier-env', kind: 'list', value: 'KEY=VALUE', help: 'variable for the verifier' },

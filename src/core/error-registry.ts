@@ -52,6 +52,8 @@ export const errorRegistry = {
   ENVIRONMENT_START_TIMEOUT: row(504, 'infrastructure', true, 'EnvironmentStartTimeoutError', 'The sandbox was not up within its build timeout.'),
   ENVIRONMENT_LOST: row(503, 'infrastructure', true, 'RuntimeError', 'The sandbox died or was removed during the trial.'),
   ENVIRONMENT_DESTROY_FAILED: row(503, 'infrastructure', true, 'RuntimeError', 'Something of the sandbox could not be removed.'),
+  ENVIRONMENT_THROTTLED: row(429, 'infrastructure', true, 'RateLimitError', 'The provider of sandboxes wants fewer requests for now, or no more sandboxes.'),
+  SANDBOX_HOURS_EXHAUSTED: row(429, 'infrastructure', false, 'BudgetExceededError', 'The sandboxes of the last 24 hours have used the hours that are allowed for them.'),
   IMAGE_NOT_FOUND: row(422, 'task', false, 'RuntimeError', 'The image is neither here nor in a registry that answers.'),
   IMAGE_BUILD_FAILED: row(422, 'task', false, 'RuntimeError', 'The Dockerfile of the task does not build.'),
   IMAGE_INVALID: row(422, 'task', false, 'RuntimeError', 'An image archive or layer cannot be used.'),

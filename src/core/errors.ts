@@ -29,6 +29,8 @@ export interface RolloutErrorOptions {
   readonly retryable?: boolean;
   /** Name of the exception that it was elsewhere, where that says more than the registry's; it stands in `result.json`. */
   readonly exceptionType?: string;
+  /** How long whoever refused wants to be left alone, in milliseconds. */
+  readonly retryAfterMs?: number;
   /** More for diagnosis, for example the last lines of a build log. Never secrets. */
   readonly detail?: string;
 }
@@ -42,6 +44,7 @@ export class RolloutError extends Error {
   readonly field: string | null;
   readonly remedy: string | null;
   readonly detail: string | null;
+  readonly retryAfterMs: number | null;
   readonly exceptionType: string;
 
   constructor(code: ErrorCode, message: string, options: RolloutErrorOptions) {
@@ -52,6 +55,7 @@ export class RolloutError extends Error {
     this.field = options.field ?? null;
     this.remedy = options.remedy ?? null;
     this.detail = options.detail ?? null;
+    this.retryAfterMs = options.retryAfterMs ?? null;
     this.exceptionType = options.exceptionType ?? errorRegistry[code].harborType;
   }
 

@@ -215,12 +215,15 @@ export interface Environment {
 
   /**
    * Creates the sandbox; resolves when `exec` works. Called once. Rejects with IMAGE_NOT_FOUND, IMAGE_BUILD_FAILED,
-   * CAPABILITY_UNSUPPORTED, ENVIRONMENT_UNAVAILABLE, DISK_FULL or ENVIRONMENT_START_FAILED. When `signal` fires it stops waiting
+   * CAPABILITY_UNSUPPORTED, ENVIRONMENT_UNAVAILABLE,
+   * ENVIRONMENT_THROTTLED, SANDBOX_HOURS_EXHAUSTED, DISK_FULL or ENVIRONMENT_START_FAILED. When `signal` fires it stops waiting
    * and rejects with the reason; the caller destroys in every case.
    */
   start(options: {
     readonly signal: AbortSignal;
     readonly onProgress?: (line: string) => void;
+    /** To be awaited before each further create call of this start: the first is admitted by the start itself. Rejects with the reason of `signal`. */
+    readonly admitCreate?: (signal: AbortSignal) => Promise<void>;
   }): Promise<StartReport>;
 
   /** Runs a command. Non-zero exits are results. When `signal` fires the command's process group is killed and the call rejects with the reason. */
@@ -309,6 +312,10 @@ export interface EnvironmentProvider {
   readonly isolation: Isolation;
   /** Valid after `preflight`. */
   readonly capabilities: EnvironmentCapabilities;
+  /** The sandboxes are on other machines: of this one they reach at most a public address. */
+  readonly isRemote?: boolean;
+  /** Create calls per second that the provider is known to take, where nobody sets another number; absent = no limit. */
+  readonly defaultCreatesPerSecond?: number;
 
   /** Probes the runtime once; ENVIRONMENT_UNAVAILABLE says what is missing and how to get it. Idempotent. */
   preflight(signal: AbortSignal): Promise<void>;

@@ -61,7 +61,10 @@ export class GatewayProbe implements AsyncDisposable {
     if (exitCode === noProgram)
       return skipped('the image has no program to ask with (curl, wget, python3, perl, bash)');
     const said = stderr.trim().split('\n').at(-1) ?? '';
-    return unreached(`no answer at ${url} from inside${said === '' ? '' : `: ${said}`}`, isNeeded);
+    return unreached(
+      `no answer of this server at ${url} from inside${said === '' ? '' : `: ${said}`}`,
+      isNeeded,
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -81,7 +84,7 @@ const askMs = 15_000;
 const noProgram = 97;
 
 const remedy =
-  'Listen where sandboxes reach it (listen.data_host); see what forbids it: docs/gateway.md.';
+  'Listen where sandboxes reach it (listen.data_host, or --gateway-url for those on other machines); see what forbids it: docs/gateway.md.';
 
 function unreached(summary: string, isNeeded: boolean): Verdict {
   if (!isNeeded)
@@ -97,10 +100,14 @@ function unreached(summary: string, isNeeded: boolean): Verdict {
 }
 
 /** With whatever the image has. The address is ours: host, port and path hold nothing that a shell reads. */
-function askingScript({ hostname, port, pathname }: URL): string {
+function askingScript({ protocol, hostname, port: given, pathname }: URL): string {
+  const isPlain = protocol === 'http:';
+  const port = given === '' ? (isPlain ? '80' : '443') : given;
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  const url = `http://${hostname}:${port}${pathname}`;
+  const url = `${protocol}//${hostname}:${port}${pathname}`;
   const request = `GET ${pathname} HTTP/1.0\\r\\nHost: ${hostname}:${port}\\r\\n\\r\\n`;
+  // Without TLS of their own: they can only speak to a plain address.
+  const bare = isPlain ? '' : 'false && ';
   const perl = [
     'use IO::Socket::INET;',
     `$s=IO::Socket::INET->new(PeerAddr=>"${host}:${port}",Timeout=>10) or die "$@\\n";`,
@@ -110,8 +117,8 @@ function askingScript({ hostname, port, pathname }: URL): string {
     `if command -v curl >/dev/null 2>&1; then curl -sS --noproxy '*' -m 10 '${url}'`,
     `elif command -v python3 >/dev/null 2>&1; then python3 -c 'import urllib.request as u; print(u.build_opener(u.ProxyHandler({})).open("${url}", timeout=10).read().decode())'`,
     `elif command -v wget >/dev/null 2>&1; then wget -q -Y off -T 10 -O - '${url}' || wget -q --no-proxy -T 10 -O - '${url}'`,
-    `elif command -v bash >/dev/null 2>&1; then bash -c 'exec 3<>/dev/tcp/${host}/${port} && printf "${request}" >&3 && cat <&3'`,
-    `elif command -v perl >/dev/null 2>&1; then perl -e '${perl}'`,
+    `elif ${bare}command -v bash >/dev/null 2>&1; then bash -c 'exec 3<>/dev/tcp/${host}/${port} && printf "${request}" >&3 && cat <&3'`,
+    `elif ${bare}command -v perl >/dev/null 2>&1; then perl -e '${perl}'`,
     `else exit ${noProgram}; fi`,
   ].join('\n');
 }

@@ -240,7 +240,8 @@ class TaskChecks {
             new RolloutError('CAPABILITY_UNSUPPORTED', why, {
               phase: 'environment',
               field: 'backend.native.environment',
-              remedy: 'Choose another environment, or an agent that calls from this machine.',
+              remedy:
+                'Choose another environment, or an agent that calls from this machine; sandboxes on other machines need --gateway-url.',
             }),
           )
         : skipped(why);

@@ -9,6 +9,7 @@ import { isFile } from '../../tasks/file-presence.ts';
 import { taskTomlName } from '../../tasks/read-task-toml.ts';
 import type { EnvironmentConfig } from '../../wire/harbor/run-config.ts';
 import { taskEntrySchema, type TaskEntry } from '../../wire/harbor/task-entry.ts';
+import { withGatewayAddress } from '../serve/gateway-address.ts';
 import { optionsOf } from '../serve/open-backend.ts';
 
 /** What the backend's trials have in common. */
@@ -46,6 +47,12 @@ const defaultModel = 'osmosis-rollout';
 
 /** null = the backend runs no sandboxes. CONFIG_INVALID. */
 export function trialSettings(config: ServeConfig): TrialSettings | null {
+  const settings = ofBackend(config);
+  if (settings === null) return null;
+  return { ...settings, environment: withGatewayAddress(settings.environment, config) };
+}
+
+function ofBackend(config: ServeConfig): TrialSettings | null {
   const options = optionsOf(config);
   const { baseDir } = config;
   if (config.backend.kind === 'native') {

@@ -3,12 +3,17 @@ import type { NativePorts } from '../../backends/native/native-ports.ts';
 import { RolloutError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { dumpTaskEntry } from '../../wire/harbor/dump.ts';
+import type { ServeConfig } from '../../config/serve/read-serve-config.ts';
 import { compileJobConfig } from '../../config/job-request.ts';
 import { JobSkills } from '../../jobs/skills.ts';
 import type { AppPorts } from '../ports.ts';
 import { openSandboxRun } from '../sandbox-run.ts';
+import { withGatewayAddress } from './gateway-address.ts';
 
-export function nativePorts(ports: AppPorts, logger: Logger): NativePorts {
+export function nativePorts(
+  ports: AppPorts,
+  { logger, config }: { readonly logger: Logger; readonly config: ServeConfig },
+): NativePorts {
   const skills = new JobSkills(ports.skillSources);
   return {
     loadSkills: (sources, signal) => skills.load(sources, signal),
@@ -17,7 +22,7 @@ export function nativePorts(ports: AppPorts, logger: Logger): NativePorts {
       const ended = new AbortController();
       const run = await openSandboxRun(
         {
-          environment,
+          environment: withGatewayAddress(environment, config),
           allowUnsandboxed,
           signal,
           runSignal: ended.signal,

@@ -47,7 +47,7 @@ export async function makeBackendHere(
     logger,
     interpreter: { python, path: folders },
     variables: ports.machine.variables,
-    native: nativePorts({ ...ports, machine: { ...ports.machine, variables } }, logger),
+    native: nativePorts({ ...ports, machine: { ...ports.machine, variables } }, { logger, config }),
   };
   return await openBackend(config.backend.kind, parts);
 }

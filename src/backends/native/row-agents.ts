@@ -48,6 +48,7 @@ export function noHostEndpoint(binding: string, environment: string): RolloutErr
   return new RolloutError('CAPABILITY_UNSUPPORTED', message, {
     phase: 'config',
     field: 'backend.native.environment',
-    remedy: 'Use another environment, or an agent that calls its model from the host.',
+    remedy:
+      'Use another environment, or an agent that calls its model from the host; sandboxes on other machines need --gateway-url.',
   });
 }

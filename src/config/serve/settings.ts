@@ -67,6 +67,7 @@ export const settings = {
     port: setting(port, 8000, 'port of the control listener; 0 = any free one', { flag: 'port', otherVariable: '_OSMOSIS_ROLLOUT_PORT' }),
     dataHost: derived(word, { says: 'listen.host', of: (get) => get('listen.host') as string }, 'address of the listener for model calls', { flag: 'data-host' }),
     dataPort: derived(port, { says: 'the next after listen.port', of: (get) => nextPort(get('listen.port') as number) }, 'port of the listener for model calls; 0 = any free one', { flag: 'data-port' }),
+    gatewayUrl: setting(text, null, 'address of the listener for model calls as sandboxes on other machines reach it: a tunnel, or a public one; {port} in it stands for the port', { flag: 'gateway-url' }),
     allowFrom: setting(listed, [], 'addresses or networks (CIDR) that may use the control listener without a key', { flag: 'allow-from' }),
     instanceId: setting(text, null, 'what `/health` says as instance_id', { otherVariable: '_OSMOSIS_ROLLOUT_INSTANCE_ID' }),
   },
