@@ -91,6 +91,12 @@ describe('a door', () => {
     assert.equal(heard, 'one ');
     door.set('open');
     await until('the second word', () => heard === 'one two ');
+    door.set('deaf');
+    socket.write('three ');
+    await delay(aWhileMs);
+    assert.equal(heard, 'one two ');
+    door.set('open');
+    await until('the third word', () => heard === 'one two three ');
     const broken = once(socket, 'error');
     door.set('reset');
     await broken;

@@ -2,13 +2,13 @@
 import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 
-/** `silent`: bytes are held, as on a network that loses them; `reset`: connections break, and new ones too. */
-export type DoorState = 'open' | 'silent' | 'reset';
+/** `silent`: bytes are held, as on a network that loses them; `deaf`: those of answers alone; `reset`: connections break, and new ones too. */
+export type DoorState = 'open' | 'silent' | 'deaf' | 'reset';
 
 export class TcpDoor implements AsyncDisposable {
   readonly port: number;
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Map<Socket, 'near' | 'far'>();
   #state: DoorState = 'open';
   #targetPort: number;
 
@@ -35,17 +35,17 @@ export class TcpDoor implements AsyncDisposable {
   /** What was held while it was silent goes on its way when it is open again, as retransmitted segments do. */
   set(state: DoorState): void {
     this.#state = state;
-    for (const socket of this.#sockets) {
+    for (const [socket, side] of this.#sockets) {
       if (state === 'reset') socket.resetAndDestroy();
-      else if (state === 'silent') socket.pause();
-      else socket.resume();
+      else if (this.#flows(side)) socket.resume();
+      else socket.pause();
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets.keys()) socket.destroy();
     await closed;
   }
 
@@ -56,21 +56,23 @@ export class TcpDoor implements AsyncDisposable {
     }
     const far = connect({ port: this.#targetPort, host: '127.0.0.1', noDelay: true });
     far.pause();
-    this.#join(near, far);
-    this.#join(far, near);
-    if (this.#state === 'open') {
-      near.resume();
-      far.resume();
-    }
+    this.#join(near, far, 'near');
+    this.#join(far, near, 'far');
+    if (this.#flows('near')) near.resume();
+    if (this.#flows('far')) far.resume();
   }
 
-  #join(from: Socket, to: Socket): void {
-    this.#sockets.add(from);
+  #flows(side: 'near' | 'far'): boolean {
+    return this.#state === 'open' || (this.#state === 'deaf' && side === 'near');
+  }
+
+  #join(from: Socket, to: Socket, side: 'near' | 'far'): void {
+    this.#sockets.set(from, side);
     from.on('data', (bytes) => {
       if (to.write(bytes)) return;
       from.pause();
       to.once('drain', () => {
-        if (this.#state === 'open') from.resume();
+        if (this.#flows(side)) from.resume();
       });
     });
     from.on('end', () => to.end());
