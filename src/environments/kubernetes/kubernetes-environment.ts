@@ -102,6 +102,7 @@ export class KubernetesEnvironment implements Environment {
     await this.#boot.untilUp(pod, reference, { signal, onProgress });
     this.#state = 'up';
     await this.#prepare(signal);
+    await this.#proveCutOff(signal);
     // The cluster pulls images as part of bringing a pod up, and does not say how long that took.
     return { imageMs: 0, bootMs: performance.now() - began };
   }
@@ -265,6 +266,15 @@ export class KubernetesEnvironment implements Environment {
         remedy: 'Check that the image has "sh", and that the cluster streams commands.',
       });
     }
+  }
+
+  async #proveCutOff(signal: AbortSignal): Promise<void> {
+    const { enforcement, options } = this.#parts;
+    if (!options.networkPolicies || this.#spec.network.mode !== 'no-network') return;
+    await enforcement.prove(async (command) => {
+      const request = { command, cwd: '/', timeoutMs: proveMs };
+      return (await this.#commands.run(request, 'sh', signal)).exitCode;
+    }, signal);
   }
 
   async #bringCertificates(signal: AbortSignal): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Enforcement } from './network/enforcement.ts';
 import type { ApiClient } from './api/api-client.ts';
 import type { CompiledKubernetesOptions, KubernetesPorts } from './options.ts';
 import type { PodWatch } from './pods/pod-watch.ts';
@@ -6,6 +7,7 @@ import type { PodWatch } from './pods/pod-watch.ts';
 export interface KubernetesParts {
   readonly client: ApiClient;
   readonly watch: PodWatch;
+  readonly enforcement: Enforcement;
   readonly options: CompiledKubernetesOptions;
   readonly ports: KubernetesPorts;
 }

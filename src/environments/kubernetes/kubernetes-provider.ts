@@ -12,6 +12,7 @@ import { ApiClient } from './api/api-client.ts';
 import { apiFailure } from './api/api-error.ts';
 import { listAll } from './api/pages.ts';
 import { KubernetesEnvironment } from './kubernetes-environment.ts';
+import { Enforcement } from './network/enforcement.ts';
 import type { KubernetesParts } from './kubernetes-parts.ts';
 import {
   compileKubernetesOptions,
@@ -128,7 +129,8 @@ export class KubernetesProvider implements EnvironmentProvider {
     const access = await openAccess(this.#options, this.#ports);
     const client = new ApiClient(access, this.#ports);
     const watch = new PodWatch(client, access.namespace, this.#ports);
-    this.#parts = { client, watch, options: this.#options, ports: this.#ports };
+    const enforcement = new Enforcement(this.#ports.clock);
+    this.#parts = { client, watch, enforcement, options: this.#options, ports: this.#ports };
     return this.#parts;
   }
 

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { never } from '../../../src/core/linked-abort.ts';
 import { KubernetesProvider } from '../../../src/environments/kubernetes/kubernetes-provider.ts';
-import type { KubernetesOptions } from '../../../src/environments/kubernetes/options.ts';
+import type {
+  KubernetesOptions,
+  KubernetesPorts,
+} from '../../../src/environments/kubernetes/options.ts';
 import { LocalBench } from '../../environments/local/local-bench.ts';
 import { SandboxHost, type SandboxHostOptions } from '../sandbox-host/sandbox-host.ts';
 import { FakeCluster, type FakeClusterOptions } from './fake-cluster.ts';
@@ -43,8 +46,11 @@ export class ClusterBench implements AsyncDisposable {
     return new ClusterBench({ cluster: await FakeCluster.open({ ...rest, host }), host }, local);
   }
 
-  provider(options: KubernetesOptions = {}): KubernetesProvider {
-    return new KubernetesProvider({ kubeconfig: this.kubeconfig, ...options });
+  provider(
+    options: KubernetesOptions = {},
+    ports: Partial<KubernetesPorts> = {},
+  ): KubernetesProvider {
+    return new KubernetesProvider({ kubeconfig: this.kubeconfig, ...options }, ports);
   }
 
   /** Names of objects in the cluster, and what the host has of them. */

@@ -8,6 +8,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { SandboxHost } from '../sandbox-host/sandbox-host.ts';
+import { hostAddresses } from '../../conformance/environment/host-listener.ts';
 import { ExecServer } from './exec-server.ts';
 import { Kubelet } from './kubelet.ts';
 import { ObjectStore, selects, versions, type ApiObject } from './object-store.ts';
@@ -25,6 +26,7 @@ export interface FakeClusterOptions {
   readonly execProtocols?: readonly string[];
   /** Pods that the ResourceQuota of the namespace allows. */
   readonly podQuota?: number;
+  /** false: policies are taken, and pods reach what they like, this server too. */
   readonly enforcesPolicies?: boolean;
 }
 
@@ -66,6 +68,10 @@ export class FakeCluster implements AsyncDisposable {
       pods: this.stores.pods,
       policies: this.stores.networkpolicies,
       clock: options.host.clock,
+      serviceVariables: () => ({
+        KUBERNETES_SERVICE_HOST: hostAddresses()[0] ?? '127.0.0.1',
+        KUBERNETES_SERVICE_PORT: new URL(this.url).port,
+      }),
       enforcesPolicies: options.enforcesPolicies ?? true,
     });
     this.#exec = new ExecServer({
@@ -82,7 +88,7 @@ export class FakeCluster implements AsyncDisposable {
 
   static async open(options: FakeClusterOptions): Promise<FakeCluster> {
     const cluster = new FakeCluster(options);
-    cluster.#server.listen(0, '127.0.0.1');
+    cluster.#server.listen(0, options.enforcesPolicies === false ? '0.0.0.0' : '127.0.0.1');
     await once(cluster.#server, 'listening');
     return cluster;
   }

@@ -12,6 +12,8 @@ export interface KubeletParts {
   readonly pods: ObjectStore;
   readonly policies: ObjectStore;
   readonly clock: Clock;
+  /** Variables of every container: where the API server is. */
+  readonly serviceVariables: () => Readonly<Record<string, string>>;
   /** The network plugin enforces policies. */
   readonly enforcesPolicies: boolean;
 }
@@ -41,7 +43,7 @@ export class Kubelet {
     const { cpu, memory } = container.resources?.limits ?? {};
     const sandbox = this.#parts.host.create({
       image: { kind: 'prebuilt', reference: container.image },
-      env: environmentOf(container),
+      env: { ...this.#parts.serviceVariables(), ...environmentOf(container) },
       workdir: container.workingDir ?? null,
       cpus: cpu === undefined ? null : cpusOf(cpu),
       memoryMb: memory === undefined ? null : Number(memory.replace('Mi', '')),
