@@ -3,9 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
-import type { AgentResolver } from '../../src/agents/agent.ts';
 import { ProcessBackend } from '../../src/app/serve/process-backend.ts';
-import type { ExecutionBackend } from '../../src/backends/execution-backend.ts';
 import { LocalBackend } from '../../src/backends/local/local-backend.ts';
 import { NullBackend } from '../../src/backends/null/null-backend.ts';
 import { readMachine } from '../../src/config/machine.ts';
@@ -16,9 +14,9 @@ import { silentLogger } from '../../src/core/logger.ts';
 import { harborBench } from '../backends/harbor/harbor-bench.ts';
 import { nativeBench } from '../backends/native/native-bench.ts';
 import { FakeProvider } from '../fakes/environment/fake-provider.ts';
-import { taskFolder } from '../fakes/task-folder.ts';
 import { answerTask } from '../trial/trial-bench.ts';
 import { backendSuite, type RolloutKind } from './backend-suite.ts';
+import { obedient, withTasks } from './trial-backends.ts';
 import { systemPython } from '../backends/local/local-bench.ts';
 
 const limits = { maxConcurrent: 4, maxQueueDepth: 4 };
@@ -111,24 +109,6 @@ for (const [name, file, runs, memory_mb] of kinds)
     },
   });
 
-/** Does what the instruction of the task says. */
-const obedient: AgentResolver = () =>
-  Promise.resolve(() => ({
-    name: 'obedient',
-    version: '1',
-    capabilities: { resume: false, loadTrajectory: false, windows: false },
-    hostFiles: [],
-    hostOnlyVariables: [],
-    setup: () => Promise.resolve(),
-    run: async ({ environment, instruction }, signal) => {
-      if (instruction.startsWith('wait'))
-        await new Promise((_resolve, reject) =>
-          signal.addEventListener('abort', () => reject(signal.reason as Error)),
-        );
-      await environment.exec({ command: 'mkdir -p /app && echo yes > /app/answer' }, signal);
-    },
-  }));
-
 backendSuite({
   name: 'native',
   chargesQueueTime: false,
@@ -153,25 +133,3 @@ backendSuite({
     return await withTasks(bench);
   },
 });
-
-/** A backend of trials as the suite wants it: a task for each kind of rollout. */
-async function withTasks(
-  bench: AsyncDisposable & { readonly backend: ExecutionBackend; readonly taskDir: string },
-) {
-  const broken = await taskFolder({ ...answerTask, 'tests/test.sh': '#!/bin/bash\nexit 0\n' });
-  const waiting = await taskFolder({ ...answerTask, 'instruction.md': 'wait\n' });
-  const dirs: Readonly<Record<RolloutKind, string>> = {
-    succeeds: bench.taskDir,
-    fails: broken.dir,
-    runs: waiting.dir,
-  };
-  return {
-    backend: bench.backend,
-    metadata: (kind: RolloutKind) => ({ harbor_task: dirs[kind] }),
-    [Symbol.asyncDispose]: async () => {
-      await bench[Symbol.asyncDispose]();
-      await broken[Symbol.asyncDispose]();
-      await waiting[Symbol.asyncDispose]();
-    },
-  };
-}

@@ -4,6 +4,7 @@ import { DaytonaProvider } from '../../src/environments/daytona/daytona-provider
 import { baseImage, LocalBench, whyNoRunc } from '../environments/local/local-bench.ts';
 import { DaytonaService, fakeKey } from '../fakes/daytona/daytona-service.ts';
 import { SandboxHost } from '../fakes/sandbox-host/sandbox-host.ts';
+import { daytonaDeclines } from './daytona-declines.ts';
 import { environmentSuite } from './environment-suite.ts';
 import { remoteCases } from './reduced-cases.ts';
 
@@ -22,15 +23,7 @@ if (reason === null) {
     kind: 'daytona',
     provider: () => new DaytonaProvider({ apiUrl: service.apiUrl, apiKey: fakeKey, pollMs: 50 }),
     image: baseImage,
-    declines: [
-      ...['compose', 'gpus', 'tpus', 'windows', 'pidsLimit', 'hostEndpoint', 'layers'],
-      // Memory and disks are sold by whole GiB; these cases ask for less.
-      ...['limits.memory', 'limits.disk'],
-      // What waits for what is known to the provider's kernel alone.
-      ...['inspect.waits', 'inspect.no-sandbox'],
-      // They need the host's endpoint beside an allow list.
-      ...['network.endpoint-under-allowlist', 'network.switch-keeps-endpoint'],
-    ],
+    declines: daytonaDeclines,
     only: remoteCases(),
     leftovers: (prefix) =>
       Promise.resolve(

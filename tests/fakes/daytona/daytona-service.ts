@@ -94,6 +94,11 @@ export class DaytonaService implements AsyncDisposable {
     return [...this.#records.values()].map(({ name, request }) => ({ name, request }));
   }
 
+  /** Breaks every log that is being followed. */
+  cutStreams(): void {
+    for (const socket of this.#sockets.clients) socket.terminate();
+  }
+
   hosted(name: string): HostedSandbox | null {
     return this.#byName(name)?.hosted ?? null;
   }
