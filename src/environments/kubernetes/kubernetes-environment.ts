@@ -82,6 +82,7 @@ export class KubernetesEnvironment implements Environment {
   async start(options: {
     readonly signal: AbortSignal;
     readonly onProgress?: (line: string) => void;
+    readonly admitCreate?: (signal: AbortSignal) => Promise<void>;
   }): Promise<StartReport> {
     options.signal.throwIfAborted();
     if (this.#starting !== null || this.#destroying !== null)
@@ -96,7 +97,10 @@ export class KubernetesEnvironment implements Environment {
     const reference = this.#reference();
     for (const policy of [this.#spec.network, ...this.#spec.laterNetworks]) refuseHostNames(policy);
     const began = performance.now();
-    this.#creating = this.#boot.create(reference, signal);
+    this.#creating = this.#boot.create(reference, {
+      abandoned: signal,
+      admit: options.admitCreate ?? (() => Promise.resolve()),
+    });
     const pod = await raceSignal(this.#creating, signal);
     const onProgress = options.onProgress ?? (() => undefined);
     await this.#boot.untilUp(pod, reference, { signal, onProgress });

@@ -86,6 +86,40 @@ describe('a pod of a cluster', () => {
     assert.deepEqual(bench.leftovers(), []);
   });
 
+  test('too many creations, and too many pods, are throttled, with the time that is asked for', async () => {
+    const host = { limits: { createsPerSecond: 1 } };
+    await using bench = await ClusterBench.open({ ...light, host });
+    await using full = await ClusterBench.open({ ...light, podQuota: 0 });
+    const [provider, fullProvider] = await Promise.all([opened(bench), opened(full)]);
+    const first = provider.environment(environmentSpec('first'));
+    await first.start({ signal: never });
+    const second = provider.environment(environmentSpec('second'));
+    const throttled = { code: 'ENVIRONMENT_THROTTLED', retryable: true };
+    await assert.rejects(second.start({ signal: never }), { ...throttled, retryAfterMs: 1000 });
+    const third = fullProvider.environment(environmentSpec('third'));
+    await assert.rejects(third.start({ signal: never }), { ...throttled, retryAfterMs: null });
+    await Promise.all([first, second, third].map((each) => each.destroy()));
+    await Promise.all([provider, fullProvider].map((each) => each.close()));
+    assert.deepEqual([...bench.leftovers(), ...full.leftovers()], []);
+  });
+
+  test('each further try of a creation is admitted first', async () => {
+    const faults = new ServiceFaults();
+    await using bench = await ClusterBench.open({ ...light, host: { faults } });
+    const provider = await opened(bench);
+    const environment = provider.environment(environmentSpec('admitted'));
+    faults.plant('lost-answer');
+    let admitted = 0;
+    const admitCreate = (): Promise<void> => {
+      admitted += 1;
+      return Promise.resolve();
+    };
+    await environment.start({ signal: never, admitCreate });
+    assert.equal(admitted, 1);
+    await environment.destroy();
+    await provider.close();
+  });
+
   test('a host name in an allow list, and a Dockerfile, are refused before anything is made', async () => {
     await using bench = await ClusterBench.open(light);
     const provider = await opened(bench);

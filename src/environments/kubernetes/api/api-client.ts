@@ -23,6 +23,8 @@ export interface ApiCall {
   readonly timeoutMs?: number;
   /** Tries at most; default 5. */
   readonly tries?: number;
+  /** A creation that counts: a 429 is its caller's, and each further try is awaited here first. */
+  readonly admit?: (signal: AbortSignal) => Promise<void>;
 }
 
 const statusDocument = z.object({
@@ -59,10 +61,11 @@ export class ApiClient {
       } catch (error) {
         call.signal.throwIfAborted();
         const isUnknownUser = error instanceof ApiError && error.status === 401;
-        const pauseMs = isUnknownUser && !isRefused ? 0 : this.#pauseAfter(error, count);
+        const pauseMs = isUnknownUser && !isRefused ? 0 : this.#pauseAfter(error, count, call);
         if (count >= tries || pauseMs === null) throw error;
         isRefused = isUnknownUser;
         await this.#ports.clock.sleep(pauseMs, call.signal);
+        await call.admit?.(call.signal);
       }
   }
 
@@ -124,11 +127,11 @@ export class ApiClient {
     }
   }
 
-  #pauseAfter(error: unknown, count: number): number | null {
+  #pauseAfter(error: unknown, count: number, call: ApiCall): number | null {
     const backoffMs =
       Math.min(longestPauseMs, firstPauseMs * 2 ** (count - 1)) * (0.5 + this.#ports.random());
     if (error instanceof ApiError) {
-      if (error.status !== 429 && error.status < 500) return null;
+      if (error.status < 500 && (error.status !== 429 || call.admit !== undefined)) return null;
       const askedMs = error.retryAfterMs ?? 0;
       return askedMs > longestAskedMs ? null : Math.max(askedMs, backoffMs);
     }

@@ -76,11 +76,11 @@ export function apiFailure(error: unknown, of: FailureOf): RolloutError {
   const isGone = error.status === 404 || goneWords.test(error.message);
   if (isGone && of.isRunning === true)
     return new RolloutError('ENVIRONMENT_LOST', message, { phase, cause: error });
-  if (error.isOverQuota)
-    return new RolloutError('ENVIRONMENT_START_FAILED', message, {
+  if (error.isOverQuota || error.status === 429)
+    return new RolloutError('ENVIRONMENT_THROTTLED', message, {
       phase,
       cause: error,
-      retryable: true,
+      ...(error.retryAfterMs !== null && { retryAfterMs: error.retryAfterMs }),
       remedy: 'Run fewer trials at once, or raise the ResourceQuota of the namespace.',
     });
   if (error.status === 401 || error.status === 403)

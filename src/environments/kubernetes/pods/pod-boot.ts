@@ -16,6 +16,9 @@ import { isUp, markOf, podDocument, startFailure, waitsFor, type Pod } from './p
 
 const createMs = 60_000;
 
+/** Awaited before each further creation of one start. */
+export type AdmitCreate = (signal: AbortSignal) => Promise<void>;
+
 export class PodBoot {
   readonly #spec: EnvironmentSpec;
   readonly #parts: KubernetesParts;
@@ -27,12 +30,15 @@ export class PodBoot {
   }
 
   /** Under a deadline of its own: what was begun must be known when the caller has gone. `abandoned` keeps it from going on to the next thing. */
-  async create(reference: string, abandoned: AbortSignal): Promise<Pod> {
+  async create(
+    reference: string,
+    { abandoned, admit }: { readonly abandoned: AbortSignal; readonly admit: AdmitCreate },
+  ): Promise<Pod> {
     using limit = new LinkedAbort([], { ms: createMs, reason: () => notCreated(this.#spec.name) });
     try {
       if (this.#parts.options.networkPolicies) await this.#createPolicy(limit.signal);
       abandoned.throwIfAborted();
-      return await this.#createPod(reference, limit.signal);
+      return await this.#createPod(reference, { signal: limit.signal, admit });
     } catch (error) {
       abandoned.throwIfAborted();
       throw apiFailure(error, {
@@ -81,7 +87,10 @@ export class PodBoot {
     }
   }
 
-  async #createPod(reference: string, signal: AbortSignal): Promise<Pod> {
+  async #createPod(
+    reference: string,
+    { signal, admit }: { readonly signal: AbortSignal; readonly admit: AdmitCreate },
+  ): Promise<Pod> {
     const { client, options, ports } = this.#parts;
     const spec = this.#spec;
     const hasCa = (spec.extraCaBundle ?? options.extraCaBundle) !== null;
@@ -91,7 +100,7 @@ export class PodBoot {
     );
     const path = `/api/v1/namespaces/${client.access.namespace}/pods`;
     try {
-      return podDocument.parse(await client.json({ method: 'POST', path, body, signal }));
+      return podDocument.parse(await client.json({ method: 'POST', path, body, admit, signal }));
     } catch (error) {
       if (!isConflict(error)) throw error;
       const found = await readPod(client, podPath(client, spec.name), signal);
