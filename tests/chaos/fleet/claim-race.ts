@@ -33,6 +33,7 @@ export interface ClaimRaceReport {
   readonly problems: readonly string[];
 }
 
+const createMs = 20_000;
 const requestMs = 500;
 const retryMs = 20;
 const deafMs = 20;
@@ -104,8 +105,10 @@ class Claimer implements AsyncDisposable {
       servers: [...doors.urls],
       ...{ maxReconnectAttempts: -1, reconnectTimeWait: 50, reconnectJitter: 50 },
     });
-    const requests = jetstream(connection, { timeout: requestMs });
-    const claims = await new Kvm(requests).create('claims', { replicas: doors.urls.length });
+    const bucket = (timeout: number): Kvm => new Kvm(jetstream(connection, { timeout }));
+    // A cluster that has just come up takes long over its first streams.
+    await bucket(createMs).create('claims', { replicas: doors.urls.length });
+    const claims = await bucket(requestMs).open('claims');
     return new Claimer(name, { doors, connection, claims });
   }
 
