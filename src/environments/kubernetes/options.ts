@@ -70,7 +70,9 @@ export function compileKubernetesOptions(options: KubernetesOptions): CompiledKu
     `options of the kubernetes environment: ${z.prettifyError(parsed.error)}`,
     {
       phase: 'config',
-      field: parsed.error.issues.map((issue) => issue.path.join('.')).join(', '),
+      field: parsed.error.issues
+        .map((issue) => ['environment.kwargs', ...issue.path].join('.'))
+        .join(', '),
     },
   );
 }
