@@ -7,7 +7,7 @@ import type { Logger } from '../core/logger.ts';
 import type { EnvironmentProvider } from '../environments/environment.ts';
 import { politeProvider } from '../environments/shared/polite-provider.ts';
 import { splitOptions, type ProviderSettings } from '../environments/shared/provider-settings.ts';
-import { remoteGateway } from '../environments/shared/remote-gateway.ts';
+import { checkGatewayUrl } from '../environments/shared/remote-gateway.ts';
 import { SqliteSandboxLedger } from '../store/sqlite/sqlite-sandbox-ledger.ts';
 import type { AppPorts } from './ports.ts';
 
@@ -36,11 +36,9 @@ export async function makeProvider(
     kwargs: own,
   });
   try {
-    return polite(remoteGateway(provider, settings.gatewayUrl), {
-      settings,
-      logger: options.logger,
-      ports,
-    });
+    if (provider.isRemote === true && settings.gatewayUrl !== null)
+      checkGatewayUrl(settings.gatewayUrl);
+    return polite(provider, { settings, logger: options.logger, ports });
   } catch (error) {
     await provider.close();
     throw error;

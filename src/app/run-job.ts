@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { isRolloutError } from '../core/errors.ts';
+import type { PoolUse } from '../environments/shared/warm-pool.ts';
 import type { ReapReport } from '../environments/shared/reaper.ts';
 import type { EvalGroup } from '../jobs/eval-groups.ts';
 import { computeScriptMetric } from '../jobs/metric-script.ts';
@@ -153,7 +154,9 @@ export async function runJob(options: RunJobOptions, ports: AppPorts): Promise<J
       observe: options.observe,
     },
   );
+  run.expect(resumption.remaining);
   const report = await job.run(options.signal);
+  notePoolUse(run.poolUse(), options.note);
   return {
     jobName,
     jobId,
@@ -244,6 +247,13 @@ function reportCleaning({ removed, failed }: ReapReport, note: (text: string) =>
       `removed what dead runs had left: ${removed.length === 1 ? '1 sandbox' : `${removed.length} sandboxes`}`,
     );
   for (const { error } of failed) note(`not cleaned up: ${error.describe()}`);
+}
+
+function notePoolUse(use: PoolUse | null, note: (text: string) => void): void {
+  if (use === null) return;
+  const { hits, misses, unused } = use;
+  const share = hits + misses === 0 ? 0 : Math.round((100 * hits) / (hits + misses));
+  note(`pool: ${hits} of ${hits + misses} sandboxes were ready (${share} %), ${unused} unused`);
 }
 
 /** A folder that nobody has, named after the time; runs that start in one second get different ones. */

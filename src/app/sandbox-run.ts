@@ -6,14 +6,18 @@ import { Scope } from '../core/scope.ts';
 import type { EnvironmentProvider } from '../environments/environment.ts';
 import { ownedProvider } from '../environments/shared/owned-provider.ts';
 import { splitOptions } from '../environments/shared/provider-settings.ts';
+import { remoteGateway } from '../environments/shared/remote-gateway.ts';
+import { WarmPool, type PoolUse } from '../environments/shared/warm-pool.ts';
 import { reapDeadRuns, type ReapReport } from '../environments/shared/reaper.ts';
 import type { TrialFactory } from '../jobs/job.ts';
+import type { PlannedTrial } from '../jobs/plan.ts';
 import { FileSandboxJournalStore } from '../store/file/file-sandbox-journal.ts';
 import type { EnvironmentConfig } from '../wire/harbor/run-config.ts';
 import { noteLogger } from './note-logger.ts';
 import type { AppPorts } from './ports.ts';
 import { makeProvider, usableProviders } from './providers.ts';
 import { RunEngines } from './run-engines.ts';
+import { trialSchedule } from './trial-schedule.ts';
 import { RunGateway } from './run-gateway.ts';
 
 /** Creations at once, however many trials run: creating is what overloads a machine. Another machine is held to the rate that its provider takes. */
@@ -27,6 +31,10 @@ export interface SandboxRun extends AsyncDisposable {
   readonly provider: EnvironmentProvider;
   /** What was cleaned up when the run was opened. */
   readonly cleaning: ReapReport;
+  /** Of the pool of ready sandboxes; null = there is none. */
+  poolUse(): PoolUse | null;
+  /** Sandboxes of these trials are made before they are asked for, where there is a pool. Called once. */
+  expect(trials: readonly PlannedTrial[]): void;
   trialFactory(logger: Logger): TrialFactory;
 }
 
@@ -77,11 +85,25 @@ export async function openSandboxRun(
   });
   scope.defer(() => gateway[Symbol.asyncDispose]());
   const limiter = new Limiter(inner.isRemote === true ? remoteCreations : concurrentCreations);
-  const provider = ownedProvider(inner, { journal, limiter, clock, logger });
+  const owned = ownedProvider(inner, { journal, limiter, clock, logger });
+  const { poolSize: size, poolIdleMs: idleMs } = settings;
+  const pool = size === 0 ? null : new WarmPool(owned, { size, idleMs, clock, logger });
+  if (pool !== null) scope.defer(() => pool.close());
+  const provider = remoteGateway(pool ?? owned, settings.gatewayUrl);
   const kept = scope.move();
   return {
     provider,
     cleaning,
+    poolUse: () => pool?.use ?? null,
+    expect: (trials) =>
+      pool?.fill(
+        trialSchedule(trials, {
+          ...{ provider: owned, storeId: journals.storeId, runId, signal },
+          hostVariables: machine.variables,
+          extraCaBundle: machine.extraCaBundle,
+          now: () => clock.now(),
+        }),
+      ),
     trialFactory:
       (trialLogger) =>
       (request, { observe, admitAgent, hostEndpoint }) =>

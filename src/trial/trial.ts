@@ -105,7 +105,7 @@ class StagedTrial implements Trial {
   #inputs: TrialInputs | null = null;
   #plan: TrialPlan | null = null;
   #run: TrialRun | null = null;
-  #sandboxName: string | null = null;
+  #sandbox: Environment | null = null;
   #siteSecrets: readonly string[] = [];
   #receipt: Promise<CancellationReceipt> | null = null;
   #end: Promise<TrialResult> | null = null;
@@ -280,7 +280,7 @@ class StagedTrial implements Trial {
       layers: site.layers,
       hostEndpoint,
     });
-    this.#sandboxName = environment.name;
+    this.#sandbox = environment;
     return {
       plan,
       parts: { ...this.#parts, hostEndpoint },
@@ -371,7 +371,7 @@ class StagedTrial implements Trial {
       agentInfo: describeAgent(config, this.#run?.agent ?? null),
       plan: this.#plan,
       provider: this.#parts.provider,
-      sandbox: this.#sandboxName,
+      sandbox: this.#sandbox?.name ?? null,
       record: this.#record,
     });
   }

@@ -13,6 +13,8 @@ import type {
   HostEndpoint,
 } from '../../environments/environment.ts';
 import { ownedProvider } from '../../environments/shared/owned-provider.ts';
+import { splitOptions } from '../../environments/shared/provider-settings.ts';
+import { remoteGateway } from '../../environments/shared/remote-gateway.ts';
 import type { TaskInputs } from '../../jobs/job-task.ts';
 import { FileSandboxJournalStore } from '../../store/file/file-sandbox-journal.ts';
 import type { SandboxPlan } from '../../trial/sandbox-plan.ts';
@@ -73,7 +75,11 @@ export class TaskSandboxes implements AsyncDisposable {
     const journal = await journals.open(runId);
     scope.defer(() => journal.close());
     const limiter = new Limiter(creations);
-    const provider = ownedProvider(inner, { journal, limiter, clock, logger });
+    const { settings: shared } = splitOptions(kwargs);
+    const provider = remoteGateway(
+      ownedProvider(inner, { journal, limiter, clock, logger }),
+      shared.gatewayUrl,
+    );
     const ids = { storeId: journals.storeId, runId };
     return new TaskSandboxes({ scope: scope.move(), provider, settings, ports, ids });
   }
