@@ -50,6 +50,8 @@ interface Running {
 
 const upLimitMs = 60_000;
 const aliveLimitMs = 15_000;
+/** Our own sessions need a moment to be told from an agent's processes. */
+const settleMs = 500;
 
 /** One sandbox of Daytona. The class is the sequence; each stage lives in its own file. */
 export class DaytonaEnvironment implements Environment {
@@ -162,6 +164,7 @@ export class DaytonaEnvironment implements Environment {
     const { commands, processes, pool } = this.#live();
     // First: a shell that was open at the snapshot is in `keep`, and could start something behind the killing.
     await commands.closeAll();
+    await pool.settle(settleMs, signal);
     return await this.#looking(signal, () => processes.kill(keep, { shells: pool.shells, signal }));
   }
 

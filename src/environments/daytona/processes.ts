@@ -11,15 +11,18 @@ import type { Toolbox } from './sessions/toolbox.ts';
 const scriptLimitMs = 20_000;
 const killLimitMs = 40_000;
 
-/** `list` prints `pid:start` of each living process but process 1 and the script with those above it. */
+/** `each` prints `pid:start` of every living process that is not kept, and runs its argument: process 1, the script and `$shells` with those above them are kept. */
 const lookScript = `
 look() {
   read -r line 2>/dev/null <"$1" || return 1
   pid=\${1#/proc/}; pid=\${pid%/stat}; set -- \${line##*) }
   state=$1; parent=$2; start=\${20}
 }
-above=" 1 $$ "; up=$$
-while look "/proc/$up/stat" && [ "$parent" -gt 1 ]; do up=$parent; above="$above$up "; done
+above=" 1 "
+for up in $$ $shells; do
+  above="$above$up "
+  while look "/proc/$up/stat" && [ "$parent" -gt 1 ]; do up=$parent; above="$above$up "; done
+done
 each() {
   for f in /proc/[0-9]*/stat; do
     look "$f" || continue
@@ -45,7 +48,7 @@ export class DaytonaProcesses {
   }
 
   async snapshot(signal: AbortSignal): Promise<ProcessSnapshot> {
-    return { keys: new Set(await this.#run(`${lookScript}\nkept=; each :`, signal)) };
+    return { keys: new Set(await this.#run(`shells=; kept=; ${lookScript}\neach :`, signal)) };
   }
 
   /** AGENT_NOT_STOPPED when something is still alive after 40 s. */
@@ -61,7 +64,11 @@ export class DaytonaProcesses {
     const started = performance.now();
     const killed = new Set<string>();
     const kept = [...this.#atBoot, ...keep.keys].join(' ');
-    const script = `${lookScript}\nabove="\${above}${shells.join(' ')} "; kept=" ${kept} "\nkill -STOP -1 2>/dev/null; each strike; kill -CONT -1 2>/dev/null; :`;
+    const script = [
+      `shells="${shells.join(' ')}"; kept=" ${kept} "`,
+      lookScript,
+      'kill -STOP -1 2>/dev/null; each strike; kill -CONT -1 2>/dev/null; :',
+    ].join('\n');
     for (;;) {
       const left = await this.#run(script, signal);
       for (const key of left) killed.add(key);

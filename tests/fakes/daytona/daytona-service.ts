@@ -241,6 +241,14 @@ export class DaytonaService implements AsyncDisposable {
       exchange.answer(undefined);
       return;
     }
+    if (verb === 'build-logs-url') {
+      exchange.answer({ url: `${this.apiUrl}/snapshots/${found.id}/build-logs` });
+      return;
+    }
+    if (verb === 'build-logs') {
+      exchange.response.end(found.log);
+      return;
+    }
     if (verb === 'activate') found.state = 'active';
     exchange.answer(snapshotDto(found));
   }

@@ -31,6 +31,7 @@ export interface FakeSnapshot {
   readonly image: Promise<ImageSource>;
   state: 'pending' | 'building' | 'active' | 'inactive' | 'error' | 'build_failed';
   errorReason: string | null;
+  log: string;
 }
 
 export class FakeSnapshots implements AsyncDisposable {
@@ -63,7 +64,7 @@ export class FakeSnapshots implements AsyncDisposable {
     if (this.find(request.name) !== null)
       throw new Refusal(409, `Snapshot with name "${request.name}" already exists`);
     const snapshot: FakeSnapshot = {
-      ...{ id: randomUUID(), request, state: 'pending', errorReason: null },
+      ...{ id: randomUUID(), request, state: 'pending', errorReason: null, log: '' },
       image: this.imageOf(
         request.buildInfo ?? { dockerfileContent: `FROM ${request.imageName ?? ''}\n` },
       ),
@@ -116,7 +117,12 @@ export class FakeSnapshots implements AsyncDisposable {
       }
       snapshot.state = 'active';
     } catch (error) {
-      const { code, message } = error as { readonly code?: string; readonly message: string };
+      const { code, message, detail } = error as {
+        readonly code?: string;
+        readonly message: string;
+        readonly detail?: string | null;
+      };
+      snapshot.log = detail ?? '';
       snapshot.state = code === 'IMAGE_BUILD_FAILED' ? 'build_failed' : 'error';
       snapshot.errorReason = code === 'IMAGE_NOT_FOUND' ? `manifest unknown: ${message}` : message;
     }

@@ -167,10 +167,17 @@ export class ToolboxSession {
     current.ended.add(stream);
     if (stream === 'stdout') current.code = Number(text.slice(current.mark.length));
     if (current.ended.size < 2) return;
+    void this.#over(current.command, current.code);
+  }
+
+  /** A command has ended when the daemon's own programs for it have. */
+  async #over(command: SessionCommand, exitCode: number): Promise<void> {
+    const input = await this.#inputs.get(command.id)?.catch(() => null);
+    this.#inputs.delete(command.id);
+    input?.endInput();
+    await input?.exited;
     this.#current = null;
-    current.command.end(current.code);
-    void this.#inputs.get(current.command.id)?.then((input) => input.kill());
-    this.#inputs.delete(current.command.id);
+    command.end(exitCode);
     this.#next();
   }
 }

@@ -17,6 +17,7 @@ export const sandboxList = z.object({
 });
 
 export const proxyUrl = z.object({ url: z.string() });
+export const logsUrl = z.object({ url: z.url() });
 
 export const snapshotAnswer = z.object({
   id: z.string(),

@@ -12,12 +12,14 @@ import type { ImageSource, ResourceLimits } from '../../environment.ts';
 import { NegativeCache } from '../../shared/negative-cache.ts';
 import type { ApiClient } from '../api/api-client.ts';
 import { ApiError, apiFailure, isStatus } from '../api/api-error.ts';
-import { snapshotAnswer, type SnapshotAnswer } from '../api/answers.ts';
+import { logsUrl, snapshotAnswer, type SnapshotAnswer } from '../api/answers.ts';
 import type { CompiledDaytonaOptions, DaytonaPorts } from '../options.ts';
 import { storeContext } from './context-store.ts';
 import { lastUser } from './last-user.ts';
 
 const failureTtlMs = 10 * 60_000;
+const logLimitMs = 20_000;
+const logTailLength = 4_000;
 const failed = new Set(['error', 'build_failed']);
 
 /** What the service makes sandboxes with. */
@@ -115,7 +117,9 @@ export class DaytonaImages {
     using limit = new LinkedAbort([request.signal], {
       ms: this.#options.buildTimeoutMs,
       reason: () =>
-        buildFailure(name, `took longer than ${this.#options.buildTimeoutMs / 1000} s`, true),
+        buildFailure(name, `took longer than ${this.#options.buildTimeoutMs / 1000} s`, {
+          retryable: true,
+        }),
     });
     const { signal } = limit;
     try {
@@ -190,7 +194,7 @@ export class DaytonaImages {
     let snapshot: SnapshotAnswer | null = first;
     let said = '';
     for (;;) {
-      if (snapshot === null) throw buildFailure(name, 'is gone', true);
+      if (snapshot === null) throw buildFailure(name, 'is gone', { retryable: true });
       const { state } = snapshot;
       if (state === 'active') return;
       if (failed.has(state)) throw await this.#buildError(snapshot, signal);
@@ -214,6 +218,7 @@ export class DaytonaImages {
 
   async #buildError(snapshot: SnapshotAnswer, signal: AbortSignal): Promise<RolloutError> {
     const reason = snapshot.errorReason ?? 'no reason given';
+    const log = await this.#buildLog(snapshot, signal);
     // Its name is free again for a build that is better.
     await this.#remove(snapshot, signal).catch(() => undefined); // the next build finds it failed and removes it first
     if (/not found|manifest unknown|pull access denied|no such image|does not exist/i.test(reason))
@@ -226,7 +231,26 @@ export class DaytonaImages {
           remedy: "Name an image that Daytona's builders can pull.",
         },
       );
-    return buildFailure(snapshot.name, `could not be built: ${reason}`, false);
+    return buildFailure(snapshot.name, `could not be built: ${reason}`, { retryable: false, log });
+  }
+
+  /** The last lines of a build; empty where the service has none. */
+  async #buildLog(snapshot: SnapshotAnswer, signal: AbortSignal): Promise<string> {
+    try {
+      const asked = { method: 'GET', signal, limitMs: logLimitMs } as const;
+      const answer = await this.#api.json({
+        ...asked,
+        url: `/snapshots/${snapshot.id}/build-logs-url`,
+      });
+      const stream = await this.#api.stream({ ...asked, url: logsUrl.parse(answer).url });
+      let tail = '';
+      for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>)
+        tail = (tail + chunk).slice(-logTailLength);
+      return tail.trim();
+    } catch {
+      signal.throwIfAborted();
+      return ''; // the reason that the service gives is told in any case
+    }
   }
 
   async #active(name: string, signal: AbortSignal): Promise<boolean> {
@@ -321,11 +345,15 @@ function snapshotName(definition: Definition, resources: Resources, target: stri
   return `slipway-${createHash('sha256').update(content).digest('hex').slice(0, 24)}`;
 }
 
-function buildFailure(name: string, why: string, retryable: boolean): RolloutError {
+function buildFailure(
+  name: string,
+  why: string,
+  { retryable, log = '' }: { readonly retryable: boolean; readonly log?: string },
+): RolloutError {
   return new RolloutError('IMAGE_BUILD_FAILED', `the snapshot ${name} ${why}`, {
     phase: 'environment',
     retryable,
-    detail: why,
+    detail: log === '' ? why : log,
     remedy: "Correct the task's Dockerfile; its build log is on the service's page of snapshots.",
   });
 }

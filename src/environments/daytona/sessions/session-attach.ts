@@ -70,8 +70,11 @@ function attached(
   );
   void end.promise.then(async (how) => {
     const { shell } = decoder;
-    if (how.kind === 'exited' && shell !== null && (await becomesIdle(follower, input)))
-      parts.pool.giveBack({ id: command.sessionId, shell });
+    if (how.kind === 'exited' && shell !== null) {
+      const whether = becomesIdle(follower, input);
+      parts.pool.giveBack({ id: command.sessionId, shell }, whether);
+      await whether;
+    }
     follower.stop('the program has ended');
     input.destroy();
   });

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { LinkedAbort } from '../../../core/linked-abort.ts';
+import { raceSignal } from '../../../core/race-signal.ts';
 import { isStatus } from '../api/api-error.ts';
 import type { Toolbox } from './toolbox.ts';
 
@@ -12,6 +14,7 @@ export interface IdleSession {
 export class SessionPool {
   readonly #toolbox: Toolbox;
   readonly #idle: IdleSession[] = [];
+  readonly #ending = new Set<Promise<void>>();
 
   constructor(toolbox: Toolbox) {
     this.#toolbox = toolbox;
@@ -36,9 +39,20 @@ export class SessionPool {
     return { sessionId, commandId: await this.#toolbox.startCommand(sessionId, command, signal) };
   }
 
-  /** The session's command has ended, all of it. */
-  giveBack(session: IdleSession): void {
-    this.#idle.push(session);
+  /** The session's program has ended; `whether` it is idle is known a moment later. */
+  giveBack(session: IdleSession, whether: Promise<boolean>): void {
+    const ending = whether.then((isIdle) => {
+      this.#ending.delete(ending);
+      if (isIdle) this.#idle.push(session);
+    });
+    this.#ending.add(ending);
+  }
+
+  /** Waits until sessions whose programs have ended are idle, or for so long. */
+  async settle(ms: number, signal: AbortSignal): Promise<void> {
+    using limit = new LinkedAbort([signal], { ms, reason: () => 'long enough' });
+    await raceSignal(Promise.all(this.#ending), limit.signal).catch(() => undefined); // what is not idle is killed with the rest
+    signal.throwIfAborted();
   }
 
   /** Pids, as seen inside, of the shells that are idle. */
