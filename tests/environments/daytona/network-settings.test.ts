@@ -18,9 +18,9 @@ test('a policy becomes all three fields of the service, so that a switch leaves 
     ...none,
     networkAllowList: '10.0.0.0/8,192.0.2.7/32',
   });
-  assert.deepEqual(networkSettings(allow('pypi.org', '*.example.org')), {
+  assert.deepEqual(networkSettings(allow('example.com', '*.example.org')), {
     ...none,
-    domainAllowList: 'pypi.org,*.example.org',
+    domainAllowList: 'example.com,*.example.org',
   });
 });
 
@@ -28,7 +28,7 @@ test('what the service has no words for is CAPABILITY_UNSUPPORTED', () => {
   for (const policy of [
     allow('2001:db8::1'),
     allow('2001:db8::/32'),
-    allow('pypi.org', '192.0.2.7'),
+    allow('example.com', '192.0.2.7'),
   ])
     assert.throws(() => networkSettings(policy), { code: 'CAPABILITY_UNSUPPORTED' });
 });
