@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { startEngineProcess, type EngineProcess } from '../../support/engine-process.ts';
+import { lastingPorts } from '../../support/lasting-ports.ts';
 import { startServeProcess, type ServeProcess } from '../../support/serve-process.ts';
 import { repositoryDir } from '../../support/slipway-cli.ts';
 
@@ -31,7 +32,7 @@ export class StormStack implements AsyncDisposable {
   }
 
   static async start(dir: string, rows: number): Promise<StormStack> {
-    const engine = await startEngine(dir, 0);
+    const engine = await startEngine(dir, await lastingPorts(1));
     const stack = new StormStack(dir, await startServer(dir, null), engine);
     writeFileSync(stack.output, '');
     const lines = Array.from({ length: rows }, (_, row) =>
@@ -126,10 +127,9 @@ async function startEngine(dir: string, port: number): Promise<EngineProcess> {
 }
 
 async function startServer(dir: string, before: ServeProcess | null): Promise<ServeProcess> {
-  const ports =
-    before === null
-      ? ['--data-port', '0']
-      : ['--port', new URL(before.url).port, '--data-port', new URL(before.dataUrl).port];
+  // One for the control listener and one for each process of the gateway: the same ones after a restart.
+  const first = before === null ? await lastingPorts(3) : Number(new URL(before.url).port);
+  const ports = ['--port', String(first), '--data-port', String(first + 1)];
   const flags = ['--backend', 'null', '--gateway-workers', '2', '--max-concurrent', '32'];
   return await startServeProcess([...flags, '--max-queue-depth', '4096', ...ports], {
     stateDir: dir,
