@@ -24,6 +24,7 @@ import {
   unverifiedProblems,
 } from './bindings/choose-binding.ts';
 import { readPrewarmTasks, type PrewarmTask } from './prewarm-tasks.ts';
+import { withSkypilotContext } from './skypilot-context.ts';
 
 export interface NativeOptions {
   readonly binding: Binding;
@@ -91,7 +92,8 @@ export function compileNativeOptions(
   const problems = mixedForms(data);
   const read = tableReader(problems);
   const agent = read('agent_config', agentConfigSchema, agentTable(data));
-  const environment = read('environment_config', environmentConfigSchema, environmentTable(data));
+  const asked = read('environment_config', environmentConfigSchema, environmentTable(data));
+  const environment = asked === null ? null : withSkypilotContext(asked, hostVariables);
   const verifier = read('verifier_config', verifierConfigSchema, data.verifier_config ?? {});
   const prewarm = readPrewarmTasks(data.prewarm ?? null, problems);
   if (agent === null || environment === null || verifier === null) throw invalid(problems);

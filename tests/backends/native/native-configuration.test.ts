@@ -15,6 +15,8 @@ import {
   type Line,
 } from './contract-lines.ts';
 
+const skypilotVariables = { HARBOR_SKYPILOT_CONTEXT: 'of-service' };
+
 lines('short options and full tables', [
   [
     'agent_config with agent and agent_options is refused, the offenders sorted',
@@ -92,6 +94,33 @@ lines('short options and full tables', [
     () => {
       for (const value of [0, -1, NaN, Infinity])
         refused({ agent_setup_timeout_sec: value }, /agent_setup_timeout_sec/)();
+    },
+  ],
+  ...(
+    [
+      ['unset', {}, 'of-service'],
+      ['empty', { context_name: '' }, 'of-service'],
+      ['null', { context_name: null }, 'of-service'],
+      ['set', { context_name: 'own' }, 'own'],
+    ] as const
+  ).map(([how, kwargs, filled]): Line => [
+    `the context of skypilot is that of HARBOR_SKYPILOT_CONTEXT where it is unset: ${how}`,
+    () => {
+      const given = { agent: 'oracle', environment: 'skypilot', environment_options: kwargs };
+      const before = structuredClone(given);
+      const { environment } = compileNativeOptions(given, skypilotVariables);
+      assert.equal(environment.kwargs['context_name'], filled);
+      assert.deepEqual(given, before);
+    },
+  ]),
+  [
+    'the context of skypilot reaches no other environment, and stays unset without the variable',
+    () => {
+      const filled = (name: string, variables: Readonly<Record<string, string>>): unknown =>
+        compileNativeOptions({ agent: 'oracle', environment: name }, variables).environment.kwargs;
+      assert.deepEqual(filled('docker', skypilotVariables), {});
+      assert.deepEqual(filled('skypilot', {}), {});
+      assert.deepEqual(filled('skypilot', { HARBOR_SKYPILOT_CONTEXT: '' }), {});
     },
   ],
   [
