@@ -36,7 +36,8 @@ export async function runCommand(
       {
         ...programOf(request, request.shell),
         hasInput: stdin !== undefined,
-        until: 'news',
+        // A program that waits for its input has no news before it.
+        until: stdin === undefined ? 'news' : 'begun',
         onOutput: (stream, bytes) => (stream === 'stdout' ? stdout : stderr).write(bytes),
       },
       limit.signal,

@@ -22,7 +22,6 @@ const schema = z.strictObject({
   buildTimeoutMs: z.number().int().positive().default(3_600_000),
   createTimeoutMs: z.number().int().positive().default(900_000),
   extraCaBundle: z.string().nullable().default(null),
-  imageArchivesDir: z.string().nullable().default(null),
 });
 
 /** What a user sets; see {@link CompiledSkyOptions} for the meaning of each. */
@@ -49,8 +48,6 @@ export interface CompiledSkyOptions {
   readonly createTimeoutMs: number;
   /** PEM file brought into sandboxes whose spec names none; null = none. */
   readonly extraCaBundle: string | null;
-  /** A setting of every environment, without use here: images come from a registry. */
-  readonly imageArchivesDir: string | null;
 }
 
 /** CONFIG_INVALID lists every problem. */
