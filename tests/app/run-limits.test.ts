@@ -27,11 +27,11 @@ test('no more sandboxes than allowed are there at once, however many trials run'
   await using fixture = await AppFixture.create();
   await using task = await taskFolder(plainTask);
   const { sandboxes } = fixture.machine;
-  let peak = 0;
+  const counts: number[] = [];
   const add = sandboxes.set.bind(sandboxes);
   sandboxes.set = (name, sandbox) => {
     const result = add(name, sandbox);
-    peak = Math.max(peak, sandboxes.size);
+    counts.push(sandboxes.size);
     return result;
   };
   const job = { tasks: [{ path: task.dir }], n_attempts: 5, n_concurrent_trials: 5 };
@@ -39,9 +39,9 @@ test('no more sandboxes than allowed are there at once, however many trials run'
     ...job,
     environment: { type: 'fake', kwargs: { max_live_sandboxes: 2 } },
   });
-  assert.equal(peak, 2);
+  assert.equal(Math.max(...counts), 2);
   await fixture.run(job);
-  assert.ok(peak > 2, 'the control found no sandbox over the limit');
+  assert.ok(Math.max(...counts) > 2, 'the control found no sandbox over the limit');
 });
 
 test('an option that makes no sense is refused by name', async () => {
