@@ -6,6 +6,7 @@ import { SkyServer } from '../fakes/skypilot/sky-server.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import { environmentSuite } from './environment-suite.ts';
 import { remoteCases } from './reduced-cases.ts';
+import { skypilotDeclines } from './skypilot-declines.ts';
 
 const reason = whyNoRunc();
 if (reason === null) {
@@ -22,15 +23,7 @@ if (reason === null) {
     kind: 'skypilot',
     provider: () => new SkypilotProvider({}, { hostVariables: server.variables }),
     image: baseImage,
-    declines: [
-      ...['compose', 'pidsLimit', 'diskQuota', 'gpus', 'tpus', 'allowlist', 'windows'],
-      ...['dynamicNetworkPolicy', 'hostEndpoint', 'layers'],
-      // This host does not see the processes of a cluster.
-      ...['inspect.waits', 'inspect.no-sandbox'],
-      // No registry stands between this machine and the fake's cluster.
-      ...['image.build', 'image.user', 'image.entrypoint', 'image.single-flight'],
-      ...['image.build-fails', 'image.negative-cache', 'image.absent-base', 'image.build-aborted'],
-    ],
+    declines: skypilotDeclines,
     only: remoteCases(),
     leftovers: () => Promise.resolve(bench.leftovers()),
   });

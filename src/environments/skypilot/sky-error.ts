@@ -43,12 +43,15 @@ export function skyFailure(
   const isGone = error.kind === 'not-found' && at.code !== 'ENVIRONMENT_DESTROY_FAILED';
   const isService = ['auth', 'rate-limited', 'unavailable', 'unsupported', 'bridge-lost'];
   const isStarting = at.code === 'ENVIRONMENT_START_FAILED' && isService.includes(error.kind);
-  const code = isGone ? 'ENVIRONMENT_LOST' : isStarting ? 'ENVIRONMENT_UNAVAILABLE' : at.code;
+  const inStart =
+    error.kind === 'rate-limited' ? 'ENVIRONMENT_THROTTLED' : 'ENVIRONMENT_UNAVAILABLE';
+  const code = isGone ? 'ENVIRONMENT_LOST' : isStarting ? inStart : at.code;
   const remedy = remedies[error.kind];
   return new RolloutError(code, `${at.what}: ${error.message}`, {
     phase: at.phase,
     cause: error,
     retryable: isPassing(error),
     ...(remedy === undefined ? {} : { remedy }),
+    ...(error.retryAfterMs === null ? {} : { retryAfterMs: error.retryAfterMs }),
   });
 }

@@ -160,6 +160,18 @@ describe('creation', () => {
     assert.equal(bench.server.platform.host.meter.created, 1);
   });
 
+  test('a throttle is told with the time after which a creation is taken', async () => {
+    await using bench = await SkyBench.open({ limits: { createsPerSecond: 1 } });
+    const provider = bench.provider();
+    await bench.start(provider, 'one');
+    await assert.rejects(bench.start(provider, 'two'), (error) => {
+      assert.ok(isRolloutError(error, 'ENVIRONMENT_THROTTLED'), String(error));
+      assert.ok(error.retryAfterMs !== null && error.retryAfterMs <= 1000);
+      return error.retryable;
+    });
+    assert.equal(bench.server.platform.host.meter.refused.rate, 1);
+  });
+
   test('a sandbox that failed is one of the service, and is gone after destroy', async () => {
     await using bench = await SkyBench.open();
     const { platform } = bench.server;

@@ -1,0 +1,30 @@
+/** The suite of environments on SkyPilot Platform: SKYPILOT_API_SERVER_ENDPOINT and SLIPWAY_LIVE_PYTHON; SLIPWAY_LIVE_IMAGE for another image. */
+import { never } from '../../src/core/linked-abort.ts';
+import { SkypilotProvider } from '../../src/environments/skypilot/skypilot-provider.ts';
+import { environmentSuite } from '../conformance/environment-suite.ts';
+import { skypilotDeclines } from '../conformance/skypilot-declines.ts';
+import { liveCases, needed } from './live-row.ts';
+
+const [, python = ''] = needed('skypilot', [
+  { variable: 'SKYPILOT_API_SERVER_ENDPOINT', what: 'the address of the SkyPilot API server' },
+  { variable: 'SLIPWAY_LIVE_PYTHON', what: 'the Python that has the sandbox SDK' },
+]);
+const provider = (): SkypilotProvider =>
+  new SkypilotProvider({ python }, { hostVariables: process.env });
+
+environmentSuite({
+  kind: 'skypilot',
+  provider,
+  image: process.env['SLIPWAY_LIVE_IMAGE'] ?? 'docker.io/library/debian:bookworm',
+  declines: skypilotDeclines,
+  only: liveCases,
+  leftovers: async (prefix) => {
+    const asked = provider();
+    try {
+      const found = await asked.list(never);
+      return found.map(({ name }) => name).filter((name) => name.startsWith(prefix));
+    } finally {
+      await asked.close();
+    }
+  },
+});
