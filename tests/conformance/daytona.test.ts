@@ -4,7 +4,7 @@ import { DaytonaProvider } from '../../src/environments/daytona/daytona-provider
 import { baseImage, LocalBench, whyNoRunc } from '../environments/local/local-bench.ts';
 import { DaytonaService, fakeKey } from '../fakes/daytona/daytona-service.ts';
 import { SandboxHost } from '../fakes/sandbox-host/sandbox-host.ts';
-import { daytonaDeclines } from './daytona-declines.ts';
+import { daytonaCases, daytonaDeclines } from './daytona-declines.ts';
 import { environmentSuite } from './environment-suite.ts';
 import { remoteCases } from './reduced-cases.ts';
 
@@ -24,7 +24,7 @@ if (reason === null) {
     provider: () => new DaytonaProvider({ apiUrl: service.apiUrl, apiKey: fakeKey, pollMs: 50 }),
     image: baseImage,
     declines: daytonaDeclines,
-    only: remoteCases(),
+    only: remoteCases() ?? daytonaCases,
     leftovers: (prefix) =>
       Promise.resolve(
         service.sandboxes.map(({ name }) => name).filter((name) => name.startsWith(prefix)),

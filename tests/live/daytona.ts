@@ -25,7 +25,7 @@ environmentSuite({
   // Command lines are looked for in the processes of this host, where the service's are not.
   only: liveCases.filter(
     (id) =>
-      !/^(?:exec\.(?:env-not|timeout|signal)|kill\.|interactive\.kill|control\.(?:timeout|signal)|isolation\.)/.test(
+      !/^(?:limits\.cpu|exec\.(?:env-not|timeout|signal)|kill\.|interactive\.kill|control\.(?:timeout|signal)|isolation\.)/.test(
         id,
       ),
   ),
