@@ -27,7 +27,14 @@ export async function* trialSchedule(
     let plan;
     try {
       const inputs = { ...(await task.load(signal)), skills: [] };
-      plan = await planTrial({ config, inputs, provider, hostVariables, warn: () => undefined, signal });
+      plan = await planTrial({
+        config,
+        inputs,
+        provider,
+        hostVariables,
+        warn: () => undefined,
+        signal,
+      });
     } catch {
       continue;
     }

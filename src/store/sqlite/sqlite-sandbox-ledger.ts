@@ -152,7 +152,10 @@ export class SqliteSandboxLedger implements SandboxLedger {
          ON CONFLICT (kind, name) DO UPDATE SET begun_ms = excluded.begun_ms, expires_ms = excluded.expires_ms, gone_ms = NULL`,
         ...[kind, sandbox.name, nowMs, sandbox.expiresAtMs],
       );
-      this.#run('DELETE FROM sandboxes WHERE min(expires_ms, coalesce(gone_ms, expires_ms)) < ?', nowMs - dayMs);
+      this.#run(
+        'DELETE FROM sandboxes WHERE min(expires_ms, coalesce(gone_ms, expires_ms)) < ?',
+        nowMs - dayMs,
+      );
     }
     if (gap > 0)
       this.#run(
