@@ -33,6 +33,8 @@ export interface BackendAdapter {
   readonly chargesQueueTime: boolean;
   /** A rollout that succeeds brings files. */
   readonly leavesFiles: boolean;
+  /** Titles of the cases that are run; absent = all. */
+  readonly only?: readonly string[] | undefined;
   open(): Promise<OpenBackend>;
 }
 
@@ -88,6 +90,7 @@ export function backendSuite(adapter: BackendAdapter): void {
     title: string,
     body: (open: OpenBackend, hooks: SuiteHooks) => Promise<void>,
   ): void => {
+    if (adapter.only?.includes(title) === false) return;
     it(title, async () => {
       await using open = await adapter.open();
       await body(open, new SuiteHooks());

@@ -1,4 +1,4 @@
-/** The table of the native backend on sandboxes of Daytona's fake; `npm test` has no time for it. */
+/** The table of the native backend on sandboxes of Daytona's fake. */
 import { after, test } from 'node:test';
 import { never } from '../../src/core/linked-abort.ts';
 import { nativeBench } from '../backends/native/native-bench.ts';
@@ -6,10 +6,10 @@ import { DaytonaBench } from '../environments/daytona/daytona-bench.ts';
 import { baseImage, LocalBench, whyNoRunc } from '../environments/local/local-bench.ts';
 import { answerTask } from '../trial/trial-bench.ts';
 import { backendSuite } from './backend-suite.ts';
-import { remoteCases } from './reduced-cases.ts';
+import { remoteRollouts } from './reduced-cases.ts';
 import { obedient, withTasks } from './trial-backends.ts';
 
-const reason = remoteCases() === undefined ? whyNoRunc() : 'npm run prove -- providers';
+const reason = whyNoRunc();
 if (reason === null) {
   const local = new LocalBench();
   const sandboxes = local.provider({ runtime: 'runc' });
@@ -29,6 +29,7 @@ if (reason === null) {
     kind: 'native',
     chargesQueueTime: false,
     leavesFiles: true,
+    only: remoteRollouts(),
     open: async () => {
       const provider = bench.provider();
       await provider.preflight(never);

@@ -14,6 +14,19 @@ const reduced: readonly string[] = [
   ...['destroy.during-exec', 'destroy.aborted-start', 'destroy.by-name', 'list.labels'],
 ];
 
+const reducedRollouts: readonly string[] = [
+  'grades: begins, then completes, then has a finite reward',
+  'fails as a value, with a code and without a reward',
+  'is aborted before it has done anything, and twice',
+];
+
+const isWhole = process.env['SLIPWAY_WHOLE_CONFORMANCE'] === '1';
+
 export function remoteCases(): readonly string[] | undefined {
-  return process.env['SLIPWAY_WHOLE_CONFORMANCE'] === '1' ? undefined : reduced;
+  return isWhole ? undefined : reduced;
+}
+
+/** The same of the backend `native` on them. */
+export function remoteRollouts(): readonly string[] | undefined {
+  return isWhole ? undefined : reducedRollouts;
 }

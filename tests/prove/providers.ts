@@ -7,5 +7,7 @@ await runTestFiles(
   'tests/conformance/kubernetes.test.ts',
   'tests/conformance/daytona.test.ts',
   'tests/conformance/skypilot.test.ts',
+  'tests/conformance/daytona-backend.test.ts',
+  'tests/conformance/skypilot-backend.test.ts',
   'tests/environments/shared/provider-demand.test.ts',
 );

@@ -51,7 +51,7 @@ export class LightSandbox implements SandboxBody {
       if (stdout !== '') request.onOutput('stdout', Buffer.from(stdout));
       ended.resolve(exitCode);
     };
-    const readsScript = request.argv.some((word) => word.includes('slipway_s'));
+    const readsScript = request.argv.some((word) => word.includes('read -r slipway_s '));
     if (!readsScript) setImmediate(end);
     let isShell = false;
     const take = (text: string): void => {
