@@ -38,6 +38,7 @@ const dockerNeeds = [
 /** @type {readonly Need[]} */
 const testNeeds = [
   { program: 'bwrap', package: 'bubblewrap', purpose: 'tests that play a user without rights' },
+  { program: 'git-lfs', package: 'git-lfs', purpose: 'tests of tasks with large files' },
 ];
 
 /** @type {readonly Need[]} */
