@@ -15,8 +15,8 @@ export interface DispatcherParts {
   readonly pause: FailurePause;
   /** How many may run now. */
   readonly cap: () => number;
-  /** Runs a rollout until its running place is free. Never rejects. */
-  readonly run: (rollout: LiveRollout) => Promise<void>;
+  /** Runs a rollout until its running place is free; `again` = it had not begun and waits anew. Never rejects. */
+  readonly run: (rollout: LiveRollout) => Promise<'done' | 'again'>;
   readonly stopping: AbortSignal;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -122,9 +122,10 @@ export class Dispatcher {
 
   #start(rollout: LiveRollout, lease: Lease): void {
     this.#running.set(rollout, lease);
-    void this.#parts.run(rollout).then(async () => {
+    void this.#parts.run(rollout).then(async (end) => {
       this.#running.delete(rollout);
-      await lease.done().catch((error: unknown) =>
+      const over = end === 'again' ? lease.giveBack() : lease.done();
+      await over.catch((error: unknown) =>
         this.#parts.logger.log('error', 'a lease could not be ended', {
           error: messageOf(error),
         }),

@@ -4,7 +4,7 @@
  */
 import type { RolloutFacts } from '../archive/rollout-documents.ts';
 import type { ExecutionHooks, ExecutionResult } from '../backends/execution-backend.ts';
-import { messageOf } from '../core/errors.ts';
+import { isRolloutError, messageOf } from '../core/errors.ts';
 import type { MadeSamples } from '../gateway/samples/sample-maker.ts';
 import type { KeptFile } from '../wire/rollout/kept-file.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
@@ -59,19 +59,22 @@ export class RolloutRun {
     this.#samples = new SamplesOfRun(rollout.id, core.parts);
   }
 
-  /** Resolves when the running place is free. Never rejects. */
-  async untilFree(): Promise<void> {
+  /** Resolves when the running place is free; `again` = its host was lost before the agent began, and it is a queued one again. Never rejects. */
+  async untilFree(): Promise<'done' | 'again'> {
     const rollout = this.#rollout;
+    let isReturned = false;
     try {
       await this.#run();
     } catch (error) {
-      await this.#broken(error);
+      isReturned = isRolloutError(error, 'WORKER_LOST') && (await this.#returned());
+      if (!isReturned) await this.#broken(error);
     }
     // What a claimer ends may still run: the place is not free before.
     if (rollout.ending !== null) await this.#endedByOther(rollout.ending);
     this.#core.pause.withdrawn(rollout.id);
     rollout.execution = null;
     rollout.progress = null;
+    return isReturned && rollout.endedBy === null ? 'again' : 'done';
   }
 
   /** Resolves when its callbacks are settled and the archive knows what they brought. Never rejects. */
@@ -245,6 +248,26 @@ export class RolloutRun {
     }));
     pause.ended(rollout.id, outcome.cause);
     this.#setFacts(outcome, result);
+  }
+
+  /** Whether it waits again, the attempt not counted: nothing of its agent has happened, and nobody ends it. */
+  async #returned(): Promise<boolean> {
+    const { ledger } = this.#core;
+    const rollout = this.#rollout;
+    let isReturned = false;
+    await this.#closeRoute();
+    await this.#attempt('it could not be queued again', async () => {
+      isReturned = await ledger.advance(rollout, () =>
+        rollout.endedBy !== null || rollout.hasAgentBegun || rollout.state !== 'running'
+          ? null
+          : {
+              ...{ to: 'queued', by: 'dispatcher' },
+              set: { startedAt: null, attempt: Math.max(0, rollout.attempt - 1) },
+            },
+      );
+    });
+    if (isReturned) for (const unmask of this.#unmask) unmask();
+    return isReturned;
   }
 
   /** A defect, of a backend or of ours: only this rollout pays for it. */

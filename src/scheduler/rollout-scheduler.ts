@@ -54,7 +54,9 @@ export class RolloutScheduler implements RolloutService {
     const tenants = new Tenants(options.tenants);
     const weightOf = (tenant: string): number => tenants.weight(tenant);
     const stopping = this.#stopping.signal;
-    const queue = new MemoryQueue({ weightOf, monotonicMs: () => clock.monotonicMs() });
+    const fairly = { weightOf, monotonicMs: () => clock.monotonicMs() };
+    const queue = parts.hosts?.openQueue(fairly) ?? new MemoryQueue(fairly);
+    parts.hosts?.onPlaces(() => dispatcher.wake());
     const live: SchedulerCore['live'] = new Map();
     const pause = new FailurePause(options.pause, {
       clock,
@@ -207,15 +209,22 @@ export class RolloutScheduler implements RolloutService {
 
   get #cap(): number {
     const { maxConcurrent } = this.#core.limits;
-    return Math.min(maxConcurrent, this.#kvCap?.value ?? maxConcurrent);
+    const places = this.#core.parts.hosts?.places() ?? maxConcurrent;
+    return Math.min(maxConcurrent, places, this.#kvCap?.value ?? maxConcurrent);
   }
 
-  async #run(rollout: Parameters<typeof letGo>[0]): Promise<void> {
+  async #run(rollout: Parameters<typeof letGo>[0]): Promise<'done' | 'again'> {
     rollout.hold();
-    this.#core.waitLimits.clear(rollout.id);
+    const { waitLimits, stopping } = this.#core;
+    waitLimits.clear(rollout.id);
     const run = new RolloutRun(rollout, this.#core);
-    await run.untilFree();
+    if ((await run.untilFree()) === 'again') {
+      if (!stopping.aborted) waitLimits.set(rollout.id, rollout.acceptedMs + rollout.waitMs);
+      letGo(rollout, this.#core);
+      return 'again';
+    }
     this.#count(run.untilSettled().then(() => letGo(rollout, this.#core)));
+    return 'done';
   }
 
   async #stop({ drainMs, hurry, abortMs, force }: StopOptions): Promise<void> {

@@ -39,6 +39,7 @@ export const transitions: readonly Transition[] = [
   row('queued', 'failure', 'deadline', 'rollout:ended'),
   row('queued', 'failure', 'dispatcher', 'rollout:ended'),
   row('queued', 'cancelled', 'controller', 'rollout:ended'),
+  row('running', 'queued', 'dispatcher', 'rollout:requeued'),
   row('running', 'queued', 'shutdown', 'rollout:requeued'),
   row('running', 'queued', 'recovery', 'rollout:requeued'),
   row('running', 'grading', 'backend', 'rollout:completed'),

@@ -10,6 +10,8 @@ import type { SampleMaker } from '../gateway/samples/sample-maker.ts';
 import type { Retention, RolloutStore } from '../store/rollout-store.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
 import type { TrainSettings } from '../wire/rollout/train-rules.ts';
+import type { FairQueueParts } from './fair-queue.ts';
+import type { RolloutQueue } from './queue.ts';
 
 /** What happens to a rollout, for whoever counts and traces. */
 export type RolloutNews =
@@ -34,6 +36,16 @@ export interface RolloutObserver {
   rollout(rollout: { readonly id: string; readonly tenant: string }, news: RolloutNews): void;
 }
 
+/** Hosts that execute rollouts, where that is not this process alone. */
+export interface HostPlaces {
+  /** Once, by the scheduler: the queue that hands rollouts to the hosts. */
+  openQueue(parts: FairQueueParts): RolloutQueue;
+  /** Running places of the hosts that are there now. */
+  places(): number;
+  /** Called when there may be more. */
+  onPlaces(listener: () => void): void;
+}
+
 export interface SchedulerParts {
   readonly store: RolloutStore;
   readonly backend: ExecutionBackend;
@@ -43,6 +55,8 @@ export interface SchedulerParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observers: readonly RolloutObserver[];
+  /** Absent = rollouts wait in memory, and as many run as may. */
+  readonly hosts?: HostPlaces;
   /** Absent = no samples are made. */
   readonly sampleMaker?: SampleMaker;
   /** What the engine is under, for the cap that follows it; null = no such cap. */

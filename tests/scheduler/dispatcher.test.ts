@@ -43,7 +43,7 @@ function bench() {
   const dispatcher = new Dispatcher({
     ...{ queue, live, pause, clock, logger: silentLogger, stopping: life.signal },
     cap: () => 2,
-    run: ({ id }) => new Promise((resolve) => ends.set(id, resolve)),
+    run: ({ id }) => new Promise((resolve) => ends.set(id, () => resolve('done'))),
   });
   const put = async (id: string): Promise<LiveRollout> => {
     const rollout = new LiveRollout({

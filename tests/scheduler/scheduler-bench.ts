@@ -294,6 +294,7 @@ export interface BenchOptions {
   readonly engineLoad?: SchedulerParts['engineLoad'];
   readonly clock?: ManualClock;
   readonly sampleMaker?: SampleMaker;
+  readonly hosts?: NonNullable<SchedulerParts['hosts']>;
 }
 
 export class SchedulerBench {
@@ -342,6 +343,7 @@ export class SchedulerBench {
         ],
         engineLoad: options.engineLoad ?? null,
         ...(options.sampleMaker !== undefined && { sampleMaker: options.sampleMaker }),
+        ...(options.hosts !== undefined && { hosts: options.hosts }),
       },
     );
   }
