@@ -37,6 +37,7 @@ import { loadOf, openLoadEngine } from './serve/engine-load.ts';
 import { watchFiles } from './serve/file-watch.ts';
 import { keyFiles, otlpHeadersOf } from './serve/key-sources.ts';
 import { openCollections } from './serve/open-collections.ts';
+import { openFront } from './serve/open-front.ts';
 import { openGateway } from './serve/gateway/open-gateway.ts';
 import { endLeftProcesses } from './serve/left-processes.ts';
 import { closeServer, listen } from './serve/listen.ts';
@@ -137,7 +138,7 @@ export async function startServer(
   // What a life before left is removed beside everything else, and nobody waits for it.
   const life = new AbortController();
   const disk = new DiskWatch(dataDir, config.limits.diskFloorBytes);
-  const looksForLabels = startsPrograms.has(config.backend.kind);
+  const looksForLabels = config.queue.url.length === 0 && startsPrograms.has(config.backend.kind);
   const background = [
     cleanDeadRuns({ looksForLabels, signal: life.signal, logger: log }, ports),
     disk.watch({ clock, signal: life.signal }),
@@ -155,6 +156,10 @@ export async function startServer(
   });
   const samples = new SamplesThread(clock);
   scope.defer(() => samples.close());
+  const front =
+    config.queue.url.length === 0
+      ? null
+      : await openFront(config, { ports, logger: log, sources, mask, scope });
   const gateway = openGateway(config, {
     ...{ ports, logger: log, policy },
     health: () => healthOf(scheduler, { instanceId, isKnownCaller: false }),
@@ -162,7 +167,7 @@ export async function startServer(
   });
   scope.defer(() => gateway.close());
   telemetry.readGateway(() => gateway.facts());
-  const routes = replace.gateway?.(gateway.control) ?? gateway.control;
+  const routes = replace.gateway?.(gateway.control) ?? front?.gateway ?? gateway.control;
   // After the callbacks: what an acknowledgement brings last is archived before the store closes.
   let settled = (): Promise<void> => Promise.resolve();
   scope.defer(() => settled());
@@ -177,7 +182,8 @@ export async function startServer(
     telemetry.callback(delivery.rolloutId, { channel, result, attempts });
   });
 
-  const backend = await makeBackend(config, { ports, logger: log, onLost: lost.resolve });
+  const backend =
+    front?.backend ?? (await makeBackend(config, { ports, logger: log, onLost: lost.resolve }));
   scope.defer(() => backend.close());
   await backend.start(signal);
   const ends = new RunEnds();
@@ -186,6 +192,7 @@ export async function startServer(
     observers: [telemetry, ends],
     sampleMaker: samples,
     engineLoad: loadEngine === null ? null : loadOf(loadEngine.engine),
+    ...(front !== null && { hosts: front.hosts }),
     hasRoom: () => disk.hasRoom,
     maskSecrets: (secrets) => mask.add(secrets),
   });
@@ -244,6 +251,7 @@ export async function startServer(
     await scheduler.stop({ drainMs: 0, hurry: never, abortMs, force: never });
     throw error;
   });
+  if (front !== null) background.push(front.sweep(store));
   log.log('info', 'the server is ready', {
     controlUrl,
     dataUrls,

@@ -10,6 +10,7 @@ import { addCompareCommand, addResumeCommand } from './commands/jobs.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addServeCommand } from './commands/serve.ts';
+import { addWorkerCommand } from './commands/worker.ts';
 import { addCallbacksCommands, addRolloutsCommands } from './commands/rollouts.ts';
 import { addCancelCommand, addDoctorCommand, addStatusCommand } from './commands/status.ts';
 import { addSessionsCommands } from './commands/sessions.ts';
@@ -33,6 +34,7 @@ export function buildProgram(version: string, run: RunAction): Command {
   addRunCommand(program, 'run', run);
   addPreflightCommand(program, run);
   addServeCommand(program, run);
+  addWorkerCommand(program, run);
   addStatusCommand(program, run);
   addCancelCommand(program, run);
   addDoctorCommand(program, run);
