@@ -28,6 +28,8 @@ import { messageOf, RolloutError } from '../../core/errors.ts';
 const leastVersion = '2.10.27';
 /** The first stream of a fresh cluster waits for its election. */
 const makeMs = 20_000;
+/** A request whose connection breaks is told of by its time alone. */
+const requestMs = 2_000;
 const nanosPerMs = 1_000_000;
 const messagesAgeMs = 10 * 60_000;
 const messagesBytes = 1024 ** 3;
@@ -93,9 +95,14 @@ export class NatsBus {
         ...{ durable_name: names.workers, ack_policy: AckPolicy.Explicit, max_ack_pending: -1 },
         ack_wait: workAckMs * nanosPerMs,
       });
-      const js = jetstream(connection, { timeout: makeMs });
-      const claims = await new Kvm(js).create(names.claims, { history: 1, replicas });
-      const files = await new Objm(js).create(names.files, { replicas, storage: StorageType.File });
+      const js = jetstream(connection, { timeout: requestMs });
+      const patient = jetstream(connection, { timeout: makeMs });
+      await new Kvm(patient).create(names.claims, { history: 1, replicas });
+      const claims = await new Kvm(js).open(names.claims);
+      const files = await new Objm(patient).create(names.files, {
+        replicas,
+        storage: StorageType.File,
+      });
       return new NatsBus({ connection, js, claims, files, names, manager });
     } catch (error) {
       await connection.close();

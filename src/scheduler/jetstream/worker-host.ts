@@ -286,13 +286,29 @@ export class WorkerHost {
       }
       try {
         consumer ??= await bus.js.consumers.get(bus.names.workStream, bus.names.workers);
-        const message = await consumer.next({ expires: pullMs });
+        const message = await this.#next(consumer);
         if (message !== null) this.#taken(message, term);
       } catch (error) {
         consumer = null;
         logger.log('debug', 'work could not be taken', { error: messageOf(error) });
         await clock.sleep(retryMs, this.#life.signal).catch(() => undefined);
       }
+    }
+  }
+
+  /** A request that the server never got has no end of its own. What comes for it afterwards is delivered again. */
+  async #next(consumer: Consumer): Promise<JsMsg | null> {
+    using late = new LinkedAbort([this.#life.signal]);
+    const over = this.#parts.clock.sleep(2 * pullMs, late.signal).then(() => {
+      throw new Error('the queue does not answer');
+    });
+    const asked = consumer.next({ expires: pullMs });
+    asked.catch(() => undefined);
+    over.catch(() => undefined);
+    try {
+      return await Promise.race([asked, over]);
+    } finally {
+      late.abort(new Error('not needed any more'));
     }
   }
 

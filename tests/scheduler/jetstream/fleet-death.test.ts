@@ -1,0 +1,96 @@
+/** What dies: workers, the front end, the way between them. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { mkdtempDisposable } from 'node:fs/promises';
+import os from 'node:os';
+import { describe, it } from 'node:test';
+import { startServeProcess } from '../../support/serve-process.ts';
+import { startWorkerProcess } from '../../support/worker-process.ts';
+import { until } from '../../support/until.ts';
+import { NatsCluster, whyNoNats } from '../../support/nats/nats-cluster.ts';
+import { FleetFixture, post, statusOf, submit, untilHosts } from './fleet-fixture.ts';
+
+const hasBegun = async (url: string, id: string): Promise<boolean> => {
+  const answer = await fetch(`${url}/api/v1/rollouts/${id}`);
+  return ((await answer.json()) as { readonly has_agent_begun: boolean }).has_agent_begun;
+};
+
+describe('when a worker dies', { skip: whyNoNats }, () => {
+  it('what had begun there ends typed, what waited goes on at another, and nothing is begun twice', async () => {
+    await using fleet = await FleetFixture.start();
+    const front = await fleet.front();
+    await using root = await mkdtempDisposable(path.join(os.tmpdir(), 'slipway-mortal-'));
+    await using mortal = await startWorkerProcess(
+      [
+        ...['--backend', 'null', '--queue', fleet.nats.url, '--queue-lease-sec', '2'],
+        ...['--max-concurrent', '1'],
+      ],
+      { stateDir: root.path },
+    );
+    await untilHosts(front, 1);
+    await submit(front, 'begun', { duration_ms: 60_000 });
+    await until('it has begun', () => hasBegun(front.controlUrl, 'begun'));
+    await submit(front, 'waits');
+    await mortal.kill();
+    await until('it ends', async () => (await statusOf(front, 'begun')) === 'failure');
+    const answer = await fetch(`${front.controlUrl}/api/v1/rollouts/begun`);
+    assert.match(await answer.text(), /WORKER_LOST/);
+    await fleet.worker();
+    await until('the other', async () => (await statusOf(front, 'waits')) === 'success');
+  });
+
+  it('a worker that is stopped gives back what has not begun and lets the rest go on', async () => {
+    await using fleet = await FleetFixture.start();
+    const front = await fleet.front();
+    const leaving = await fleet.worker({ '--shutdown-drain-sec': '20' });
+    await untilHosts(front, 1);
+    await submit(front, 'r', { duration_ms: 1_500 });
+    await until('it has begun', () => hasBegun(front.controlUrl, 'r'));
+    await leaving.stop(new AbortController().signal);
+    assert.equal(await statusOf(front, 'r'), 'success');
+  });
+});
+
+describe('when the front end dies', { skip: whyNoNats }, () => {
+  it('every rollout has one end after its restart, and workers take new work', async () => {
+    await using root = await mkdtempDisposable(path.join(os.tmpdir(), 'slipway-mortal-'));
+    await using nats = await NatsCluster.start();
+    const queue = ['--backend', 'null', '--queue', nats.url, '--queue-lease-sec', '2'];
+    const start = () =>
+      startServeProcess([...queue, '--data-dir', path.join(root.path, 'data')], {
+        stateDir: root.path,
+      });
+    await using worker = await startWorkerProcess([...queue, '--max-concurrent', '1'], {
+      stateDir: root.path,
+    });
+    assert.equal(worker.child.exitCode, null);
+    const first = await start();
+    const at = (url: string) => ({ controlUrl: url }) as Parameters<typeof submit>[0];
+    await submit(at(first.url), 'begun', { duration_ms: 60_000 });
+    await until('it has begun', () => hasBegun(first.url, 'begun'));
+    await submit(at(first.url), 'waits', { duration_ms: 10 });
+    await first.kill();
+    await using second = await start();
+    await until('its end', async () => (await statusOf(at(second.url), 'begun')) === 'failure');
+    await until('the other', async () => (await statusOf(at(second.url), 'waits')) === 'success');
+    const { body } = await post(at(second.url), '/rollout/cancel', { ids: ['begun'] });
+    assert.deepEqual(body['dispositions'], { begun: 'not_found' });
+  });
+});
+
+describe('when a worker cannot reach the queue', { skip: whyNoNats }, () => {
+  it('it ends what it runs, the rollout ends typed, and it comes back', async () => {
+    await using fleet = await FleetFixture.start();
+    const front = await fleet.front();
+    await using doors = await fleet.nats.clientDoors();
+    await fleet.worker({ '--queue': doors.urls.join(',') });
+    await untilHosts(front, 1);
+    await submit(front, 'r', { duration_ms: 60_000 });
+    await until('it has begun', () => hasBegun(front.controlUrl, 'r'));
+    doors.set('silent');
+    await until('its end', async () => (await statusOf(front, 'r')) === 'failure');
+    doors.set('open');
+    await submit(front, 'next');
+    await until('the next', async () => (await statusOf(front, 'next')) === 'success');
+  });
+});
