@@ -82,7 +82,9 @@ export async function startWorker(
   const gateway = openGateway(config, {
     ...{ ports, logger: log, policy: new UrlPolicy(config.callbacks) },
     health: () => ({ status: 'ok', worker: name, slots, running: host?.running ?? 0 }),
-    onCall: () => {},
+    onCall: ({ rolloutId }) => {
+      log.log('debug', 'a model call has ended', { rolloutId });
+    },
   });
   scope.defer(() => gateway.close());
   const backend = await makeBackend(config, { ports, logger: log, onLost: lost.resolve });

@@ -254,10 +254,10 @@ export class RolloutRun {
   async #returned(): Promise<boolean> {
     const { ledger } = this.#core;
     const rollout = this.#rollout;
-    let isReturned = false;
     await this.#closeRoute();
+    const moved = { isReturned: false };
     await this.#attempt('it could not be queued again', async () => {
-      isReturned = await ledger.advance(rollout, () =>
+      moved.isReturned = await ledger.advance(rollout, () =>
         rollout.endedBy !== null || rollout.hasAgentBegun || rollout.state !== 'running'
           ? null
           : {
@@ -266,8 +266,8 @@ export class RolloutRun {
             },
       );
     });
-    if (isReturned) for (const unmask of this.#unmask) unmask();
-    return isReturned;
+    if (moved.isReturned) for (const unmask of this.#unmask) unmask();
+    return moved.isReturned;
   }
 
   /** A defect, of a backend or of ours: only this rollout pays for it. */
