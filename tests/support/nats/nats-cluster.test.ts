@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../until.ts';
-import { NatsCluster, whyNoNats } from './nats-cluster.ts';
+import { election, NatsCluster, whyNoNats } from './nats-cluster.ts';
 import { TcpDoor } from './tcp-door.ts';
 
 const aWhileMs = 100;
@@ -41,10 +41,14 @@ describe('a NATS cluster for tests', { skip: whyNoNats }, () => {
     const index = cluster.nodes.findIndex(({ name }) => name === leader);
     const others = cluster.nodes.filter((_, other) => other !== index);
     await cluster.nodes[index]!.kill();
-    await until('another leader', async () => {
-      const seen = await Promise.all(others.map((node) => node.metaLeader()));
-      return seen[0] !== null && seen[0] === seen[1] && seen[0] !== leader;
-    });
+    await until(
+      'another leader',
+      async () => {
+        const seen = await Promise.all(others.map((node) => node.metaLeader()));
+        return seen[0] !== null && seen[0] === seen[1] && seen[0] !== leader;
+      },
+      election,
+    );
     await cluster.nodes[index]!.start();
     await cluster.ready();
 

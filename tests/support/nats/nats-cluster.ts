@@ -27,6 +27,9 @@ export interface ClientDoors extends AsyncDisposable {
   set(state: DoorState): void;
 }
 
+/** Nodes miss a leader after ten seconds and may have to vote more than once, for longer on a machine that does other things; asking them costs it something too. */
+export const election = { limitMs: 180_000, everyMs: 50 } as const;
+
 export class NatsCluster implements AsyncDisposable {
   readonly nodes: readonly NatsNode[];
   readonly #dir: string;
@@ -93,10 +96,14 @@ export class NatsCluster implements AsyncDisposable {
     const up = this.nodes.filter(({ isUp }) => isUp);
     await Promise.all(up.map((node) => node.ready()));
     if (this.nodes.length === 1) return;
-    await until('one leader for all nodes', async () => {
-      const leaders = new Set(await Promise.all(up.map((node) => node.metaLeader())));
-      return leaders.size === 1 && !leaders.has(null);
-    });
+    await until(
+      'one leader for all nodes',
+      async () => {
+        const leaders = new Set(await Promise.all(up.map((node) => node.metaLeader())));
+        return leaders.size === 1 && !leaders.has(null);
+      },
+      election,
+    );
   }
 
   /** Cuts a node off from the others, both ways, or joins it again. Clients still reach it. */
