@@ -17,7 +17,9 @@ if (reason === null) {
   const sandboxes = local.provider({ runtime: 'runc' });
   await sandboxes.preflight(never);
   const server = await SkyServer.start({ host: new SandboxHost({ sandboxes }) });
+  const providers: SkypilotProvider[] = [];
   after(async () => {
+    await Promise.all(providers.map((provider) => provider.close()));
     await server[Symbol.asyncDispose]();
     await sandboxes.close();
     local[Symbol.dispose]();
@@ -34,6 +36,7 @@ if (reason === null) {
     only: remoteRollouts(),
     open: async () => {
       const provider = new SkypilotProvider({}, { hostVariables: server.variables });
+      providers.push(provider);
       await provider.preflight(never);
       return await withTasks(await nativeBench({ provider, files, resolveAgent: obedient }), files);
     },
