@@ -4,6 +4,8 @@
  */
 import type { KV } from '@nats-io/kv';
 import { setTimeout as delay } from 'node:timers/promises';
+import { RolloutError } from '../../core/errors.ts';
+import { LinkedAbort, never } from '../../core/linked-abort.ts';
 
 export interface Claim {
   readonly rolloutId: string;
@@ -26,14 +28,26 @@ export type ClaimAnswer =
   | { readonly kind: 'taken'; readonly by: Claim };
 
 const retryMs = 50;
+const limitMs = 10_000;
 const encoder = new TextEncoder();
 
 export interface ClaimBook {
   claim(claim: Claim, isGone: (other: Claim) => boolean, signal: AbortSignal): Promise<ClaimAnswer>;
   /** null = it is not ours any more: the agent must not begin. */
   begin(held: HeldClaim, signal: AbortSignal): Promise<HeldClaim | null>;
-  /** Nobody executes it. Idempotent. */
-  forget(rolloutId: string): Promise<void>;
+  /** Nobody executes it under this lease. One of another lease stays. Idempotent. */
+  forget(rolloutId: string, lease: string): Promise<void>;
+}
+
+/** What a change of a claim may take: a bucket that takes none in this time takes none soon. QUEUE_UNAVAILABLE. */
+export function claimLimit(signal: AbortSignal): LinkedAbort {
+  const reason = (): RolloutError =>
+    new RolloutError('QUEUE_UNAVAILABLE', 'the queue takes no claim of the rollout', {
+      phase: 'server',
+      remedy:
+        'Look at the NATS servers: whether they have a quorum, space, and rights for this user.',
+    });
+  return new LinkedAbort([signal], { ms: limitMs, reason });
 }
 
 export class Claims implements ClaimBook {
@@ -60,7 +74,10 @@ export class Claims implements ClaimBook {
         // Either it is there, or the answer was lost: what the bucket says now decides.
       }
       const found = await this.#read(key, signal);
-      if (found === null) continue;
+      if (found === null) {
+        await delay(retryMs, undefined, { signal });
+        continue;
+      }
       const { claim: other } = found;
       if (other.lease === claim.lease && other.host === claim.host)
         return { kind: 'ours', held: found };
@@ -86,20 +103,33 @@ export class Claims implements ClaimBook {
         if (found?.claim.lease !== claim.lease || found.claim.host !== claim.host) return null;
         if (found.claim.hasBegun) return found;
         if (found.revision !== revision) return null;
+        await delay(retryMs, undefined, { signal });
       }
     }
   }
 
-  async forget(rolloutId: string): Promise<void> {
-    await this.#bucket.purge(keyOf(rolloutId));
+  async forget(rolloutId: string, lease: string): Promise<void> {
+    const key = keyOf(rolloutId);
+    using limit = claimLimit(never);
+    const { signal } = limit;
+    for (;;) {
+      const found = await this.#read(key, signal);
+      if (found?.claim.lease !== lease) return;
+      try {
+        await this.#bucket.purge(key, { previousSeq: found.revision });
+        return;
+      } catch {
+        await delay(retryMs, undefined, { signal });
+      }
+    }
   }
 
-  /** Of lives of the front end that are over, by rollout. */
-  async ofOtherEpochs(epoch: string, signal: AbortSignal): Promise<readonly string[]> {
-    const found: string[] = [];
+  /** Of lives of the front end that are over. */
+  async ofOtherEpochs(epoch: string, signal: AbortSignal): Promise<readonly Claim[]> {
+    const found: Claim[] = [];
     for await (const key of await this.#bucket.keys('r.>')) {
       const held = await this.#read(key, signal);
-      if (held !== null && held.claim.epoch !== epoch) found.push(held.claim.rolloutId);
+      if (held !== null && held.claim.epoch !== epoch) found.push(held.claim);
     }
     return found;
   }

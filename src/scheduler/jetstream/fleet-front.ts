@@ -160,8 +160,8 @@ export class FleetFront implements HostPlaces {
     if (this.#byRollout.get(rolloutId) === placement) this.#byRollout.delete(rolloutId);
     await rm(path.join(this.#options.filesDir, lease), { recursive: true, force: true });
     if (host !== null && !host.isLost) host.tell({ kind: 'drop', lease });
-    // Its host cannot: so that another may claim it, and the one that is lost cannot begin.
-    else if (host !== null) await this.#claims.forget(rolloutId);
+    // Whoever claimed it is lost, or was never heard: so that another may, and that one cannot begin.
+    else await this.#claims.forget(rolloutId, lease);
   }
 
   forget(ids: readonly string[]): void {
@@ -171,8 +171,11 @@ export class FleetFront implements HostPlaces {
   /** Claims of earlier lives whose rollouts have ended. Never rejects. */
   async sweep(isLive: (rolloutId: string) => boolean): Promise<void> {
     try {
-      for (const id of await this.#claims.ofOtherEpochs(this.epoch, this.#life.signal))
-        if (!isLive(id)) await this.#claims.forget(id);
+      for (const { rolloutId, lease } of await this.#claims.ofOtherEpochs(
+        this.epoch,
+        this.#life.signal,
+      ))
+        if (!isLive(rolloutId)) await this.#claims.forget(rolloutId, lease);
     } catch (error) {
       if (!this.#life.signal.aborted)
         this.logger.log('warn', 'old claims were not removed', { error: messageOf(error) });
@@ -221,15 +224,11 @@ export class FleetFront implements HostPlaces {
 
   async #keepBeating(): Promise<void> {
     const { clock } = this.#parts;
-    const { leaseMs, version } = this.#options;
-    const beat: FrontBeat = {
-      ...{ protocol: fleetProtocol, version, epoch: this.epoch },
-      startedAt: this.#startedAt,
-    };
+    const { leaseMs } = this.#options;
     const everyMs = leaseMs / beatsPerLease;
     let beforeMs = clock.monotonicMs();
     while (!this.#life.signal.aborted) {
-      this.#bus.connection.publish(this.#bus.names.frontBeat, JSON.stringify(beat));
+      this.#beat(null);
       const now = clock.monotonicMs();
       // Who was not at work itself has not heard anybody.
       const wasAway = now - beforeMs > leaseMs / 2;
@@ -240,6 +239,16 @@ export class FleetFront implements HostPlaces {
       this.#changed();
       await clock.sleep(everyMs, this.#life.signal).catch(() => undefined);
     }
+  }
+
+  #beat(lost: string | null): void {
+    const { connection, names } = this.#bus;
+    const { version, backendKind } = this.#options;
+    const beat: FrontBeat = {
+      ...{ protocol: fleetProtocol, version, epoch: this.epoch, startedAt: this.#startedAt },
+      ...{ backendKind, lost },
+    };
+    connection.publish(names.frontBeat, JSON.stringify(beat));
   }
 
   #heard(beat: HostBeat): void {
@@ -261,8 +270,9 @@ export class FleetFront implements HostPlaces {
       this.#refused.add(beat.host);
       return;
     }
-    // One that was lost comes back under another name.
-    if (beat.epoch === this.epoch && !this.#refused.has(beat.host)) this.#join(beat);
+    if (beat.epoch !== this.epoch) return;
+    if (this.#refused.has(beat.host)) this.#beat(beat.host);
+    else this.#join(beat);
   }
 
   #problemOf({ protocol, version, facts }: HostBeat): string | null {

@@ -2,8 +2,25 @@
 import type { ErrorFault } from '../../core/error-fault.ts';
 import { errorOf } from '../../core/error-fault.ts';
 import { RolloutError } from '../../core/errors.ts';
-import { LinkedAbort } from '../../core/linked-abort.ts';
+import { LinkedAbort, never } from '../../core/linked-abort.ts';
 import type { FromHost, HostAnswer, HostBeat, HostCall, ToHost } from './fleet-messages.ts';
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+
+/** How long a host may take for an answer: what sends files, or ends programs, takes its time. */
+const longestMs: Readonly<Record<HostCall['name'], number>> = {
+  register: 30 * secondMs,
+  revoke: 5 * secondMs,
+  'end calls': 5 * secondMs,
+  'forget calls': 5 * secondMs,
+  activity: secondMs,
+  probe: 5 * secondMs,
+  'probe upstream': 5 * secondMs,
+  captured: 10 * minuteMs,
+  abort: 2 * minuteMs,
+  release: 2 * minuteMs,
+};
 
 export interface HostChannel {
   send(message: ToHost): void;
@@ -44,10 +61,16 @@ export class FleetHost {
     if (this.#lost === null) this.#channel.send(message);
   }
 
-  /** WORKER_LOST when it is gone; the reason of `signal` when that fires first. */
-  async ask(lease: string, call: HostCall, signal: AbortSignal): Promise<HostAnswer> {
-    signal.throwIfAborted();
+  /** WORKER_LOST when it is gone, or lives and does not answer for as long as the call may take; the reason of `asker` when that fires first. */
+  async ask(lease: string, call: HostCall, asker: AbortSignal = never): Promise<HostAnswer> {
+    asker.throwIfAborted();
     if (this.#lost !== null) throw this.#lost;
+    const reason = (): RolloutError =>
+      new RolloutError('WORKER_LOST', `the host ${this.beat.name} does not answer`, {
+        phase: 'server',
+      });
+    using limit = new LinkedAbort([asker], { ms: longestMs[call.name], reason });
+    const { signal } = limit;
     this.#lastNumber += 1;
     const number = this.#lastNumber;
     const waiting = Promise.withResolvers<HostAnswer>();
@@ -63,10 +86,9 @@ export class FleetHost {
     }
   }
 
-  /** As `ask`, for what may be missing: null when there is no answer in time. */
-  async askSoon(lease: string, call: HostCall, ms: number): Promise<HostAnswer> {
-    using limit = new LinkedAbort([], { ms, reason: () => new Error('no answer in time') });
-    return await this.ask(lease, call, limit.signal).catch(() => null);
+  /** As `ask`, for what may be missing: null when there is no answer. */
+  async askIfThere(lease: string, call: HostCall): Promise<HostAnswer> {
+    return await this.ask(lease, call).catch(() => null);
   }
 
   lose(why: string): void {

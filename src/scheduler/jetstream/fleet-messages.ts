@@ -22,6 +22,10 @@ export interface FrontBeat {
   /** Of this life of the front end. */
   readonly epoch: string;
   readonly startedAt: number;
+  /** What hosts must execute with. */
+  readonly backendKind: string;
+  /** A host that it has given up, although it says that it works: it ends what it runs and comes back under another name. null = none. */
+  readonly lost: string | null;
 }
 
 export interface HostBeat {
@@ -82,7 +86,7 @@ export type ToHost =
     }
   | { readonly kind: 'execute'; readonly lease: string; readonly request: ExecutionRequest }
   | { readonly kind: 'hooked'; readonly number: number; readonly fault: ErrorFault | null }
-  /** Nobody wants it: end what there is of it. `isSettled`: its claim may go. */
+  /** Nobody wants it: end what there is of it, its claim too. */
   | { readonly kind: 'drop'; readonly lease: string }
   /** What trials of these left may go. */
   | { readonly kind: 'forget'; readonly ids: readonly string[] };

@@ -8,7 +8,6 @@ import type {
   ExecutionRequest,
 } from '../../backends/execution-backend.ts';
 import { RolloutError } from '../../core/errors.ts';
-import { never } from '../../core/linked-abort.ts';
 import type {
   GatewayControl,
   RouteAbort,
@@ -22,9 +21,6 @@ import type { FleetFront } from './fleet-front.ts';
 import type { FleetHost } from './fleet-host.ts';
 import type { HostAnswer, HostCall } from './fleet-messages.ts';
 import { FleetExecution, Placement } from './placement.ts';
-
-const activityMs = 1_000;
-const quickMs = 5_000;
 
 export class FleetBackend implements ExecutionBackend {
   readonly kind: string;
@@ -90,7 +86,7 @@ export class FleetGateway implements GatewayControl {
     const placement = this.#front.placement(request.rolloutId);
     if (placement === null) throw notGiven();
     const host = await placement.placed;
-    return (await host.ask(placement.lease, { name: 'register', request }, never)) as ModelRoute;
+    return (await host.ask(placement.lease, { name: 'register', request })) as ModelRoute;
   }
 
   async revoke(rolloutId: string): Promise<void> {
@@ -126,11 +122,7 @@ export class FleetGateway implements GatewayControl {
     const placement = this.#front.placement(rolloutId);
     if (placement?.host == null) return null;
     const call: HostCall = { name: 'activity' };
-    return (await placement.host.askSoon(
-      placement.lease,
-      call,
-      activityMs,
-    )) as RouteActivity | null;
+    return (await placement.host.askIfThere(placement.lease, call)) as RouteActivity | null;
   }
 
   async probe(rolloutId: string, signal: AbortSignal): Promise<UpstreamProbe | null> {
@@ -141,7 +133,7 @@ export class FleetGateway implements GatewayControl {
   }
 
   async #bring(placement: Placement, host: FleetHost): Promise<string | null> {
-    const carried = (await host.ask(placement.lease, { name: 'captured' }, never)) as
+    const carried = (await host.ask(placement.lease, { name: 'captured' })) as
       readonly CarriedFile[] | null;
     if (carried === null) return null;
     const [file] = await this.#front.bring(
@@ -155,7 +147,7 @@ export class FleetGateway implements GatewayControl {
   async #ask(rolloutId: string, call: HostCall): Promise<HostAnswer> {
     const placement = this.#front.placement(rolloutId);
     if (placement?.host == null) return null;
-    return await placement.host.askSoon(placement.lease, call, quickMs);
+    return await placement.host.askIfThere(placement.lease, call);
   }
 }
 

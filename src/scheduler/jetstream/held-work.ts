@@ -12,7 +12,7 @@ import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GatewayControl } from '../../gateway/gateway-control.ts';
 import type { RolloutProgress } from '../../wire/rollout/progress.ts';
-import type { ClaimBook, HeldClaim } from './claims.ts';
+import { claimLimit, type ClaimBook, type HeldClaim } from './claims.ts';
 import { putFiles, type CarriedFile } from './file-carrier.ts';
 import type { CarriedResult, FromHost, HostAnswer, HostCall, WorkItem } from './fleet-messages.ts';
 import type { NatsBus } from './nats-bus.ts';
@@ -161,8 +161,8 @@ export class HeldWork {
     return {
       agentBegins: async () => {
         const claim = this.#claim;
-        const begun =
-          claim === null ? null : await this.#parts.claims.begin(claim, this.#parts.signal);
+        using limit = claimLimit(this.#parts.signal);
+        const begun = claim === null ? null : await this.#parts.claims.begin(claim, limit.signal);
         if (begun === null) throw new TypeError('the rollout is not this host’s any more');
         this.#claim = begun;
         await this.#ask(null);

@@ -8,7 +8,6 @@ import type {
 } from '../../backends/execution-backend.ts';
 import { faultOf } from '../../core/error-fault.ts';
 import { messageOf } from '../../core/errors.ts';
-import { never } from '../../core/linked-abort.ts';
 import type { FleetHost } from './fleet-host.ts';
 
 /** One lease of a rollout: who holds it, and what is executed under it. */
@@ -108,7 +107,7 @@ export class FleetExecution implements Execution {
     if (host === null) return end(true, null);
     try {
       const call = { name: 'abort', reason: faultOf(reason) } as const;
-      const receipt = (await host.ask(lease, call, never)) as AbortReceipt | null;
+      const receipt = (await host.ask(lease, call)) as AbortReceipt | null;
       return receipt ?? end(true, null);
     } catch (error) {
       return end(false, messageOf(error));
@@ -121,6 +120,6 @@ export class FleetExecution implements Execution {
     const { host, lease } = this.#placement;
     await this.#removeFiles();
     if (host === null || host.isLost) return;
-    await host.ask(lease, { name: 'release', archived: archived ?? null }, never);
+    await host.ask(lease, { name: 'release', archived: archived ?? null });
   }
 }

@@ -12,7 +12,7 @@ import { messageOf, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GatewayControl } from '../../gateway/gateway-control.ts';
-import type { ClaimBook } from './claims.ts';
+import { claimLimit, type ClaimBook } from './claims.ts';
 import {
   fleetProtocol,
   type FrontBeat,
@@ -129,12 +129,10 @@ export class WorkerHost {
 
   #heard(beat: FrontBeat): void {
     const { clock, logger } = this.#parts;
-    if (beat.protocol !== fleetProtocol) {
+    const refusal = this.#refusalOf(beat);
+    if (refusal !== null) {
       if (!this.#refused.has(beat.epoch))
-        logger.log('error', 'a front end was refused', {
-          problem: `it speaks protocol ${beat.protocol} (slipway ${beat.version}), this worker ${fleetProtocol} (slipway ${this.#options.version})`,
-          remedy: 'Update the older one.',
-        });
+        logger.log('error', 'a front end was refused', { ...refusal });
       this.#refused.add(beat.epoch);
       return;
     }
@@ -147,8 +145,34 @@ export class WorkerHost {
       return;
     this.#front = beat;
     this.#frontMs = clock.monotonicMs();
-    if (this.#isDraining || this.#life.signal.aborted) return;
+    if (this.#life.signal.aborted) return;
+    if (beat.lost !== null && beat.lost === this.#term?.host) {
+      logger.log('warn', 'the front end has given this worker up: what runs is ended', {
+        rollouts: this.running,
+      });
+      void this.#change(null);
+      return;
+    }
+    if (this.#isDraining) return;
     if (this.#term?.epoch !== beat.epoch) void this.#change(beat.epoch);
+  }
+
+  #refusalOf({
+    protocol,
+    version,
+    backendKind,
+  }: FrontBeat): { readonly problem: string; readonly remedy: string } | null {
+    if (protocol !== fleetProtocol)
+      return {
+        problem: `it speaks protocol ${protocol} (slipway ${version}), this worker ${fleetProtocol} (slipway ${this.#options.version})`,
+        remedy: 'Update the older one.',
+      };
+    const { kind } = this.#parts.backend;
+    if (backendKind === kind) return null;
+    return {
+      problem: `its rollouts are for the backend ${backendKind}, not ${kind}`,
+      remedy: 'Start both with the same backend.kind.',
+    };
   }
 
   async #keepBeating(): Promise<void> {
@@ -263,7 +287,7 @@ export class WorkerHost {
       await one.discard(
         new RolloutError('CANCELLED', 'it is not wanted any more', { phase: 'server' }),
       );
-      await this.#parts.claims.forget(one.item.rolloutId);
+      await this.#parts.claims.forget(one.item.rolloutId, lease);
     } catch (error) {
       this.#parts.logger.log('warn', 'a claim was not removed', {
         rolloutId: one.item.rolloutId,
@@ -336,12 +360,13 @@ export class WorkerHost {
 
   async #claim(held: HeldWork, message: JsMsg, term: Term): Promise<void> {
     const { item } = held;
+    using limit = claimLimit(term.over.signal);
     try {
       const answer = await this.#parts.claims.claim(
         { ...item, host: term.host, hasBegun: false },
         // What this life of the front end gave out it takes back itself.
         (other) => other.epoch !== term.epoch,
-        term.over.signal,
+        limit.signal,
       );
       if (answer.kind === 'ours') {
         held.claimed(answer.held);

@@ -16,7 +16,7 @@ const hasBegun = async (url: string, id: string): Promise<boolean> => {
 };
 
 describe('when a worker dies', { skip: whyNoNats }, () => {
-  it('what had begun there ends typed, what waited goes on at another, and nothing is begun twice', async () => {
+  it('what had begun there ends typed, and what waited goes on at another', async () => {
     await using fleet = await FleetFixture.start();
     const front = await fleet.front();
     await using root = await mkdtempDisposable(path.join(os.tmpdir(), 'slipway-mortal-'));
@@ -88,6 +88,21 @@ describe('when a worker cannot reach the queue', { skip: whyNoNats }, () => {
     await submit(front, 'r', { duration_ms: 60_000 });
     await until('it has begun', () => hasBegun(front.controlUrl, 'r'));
     doors.set('silent');
+    await until('its end', async () => (await statusOf(front, 'r')) === 'failure');
+    doors.set('open');
+    await submit(front, 'next');
+    await until('the next', async () => (await statusOf(front, 'next')) === 'success');
+  });
+
+  it('it is told so where it hears the front end all the same, and comes back', async () => {
+    await using fleet = await FleetFixture.start();
+    const front = await fleet.front();
+    await using doors = await fleet.nats.clientDoors();
+    await fleet.worker({ '--queue': doors.urls.join(',') });
+    await untilHosts(front, 1);
+    await submit(front, 'r', { duration_ms: 60_000 });
+    await until('it has begun', () => hasBegun(front.controlUrl, 'r'));
+    doors.set('mute');
     await until('its end', async () => (await statusOf(front, 'r')) === 'failure');
     doors.set('open');
     await submit(front, 'next');

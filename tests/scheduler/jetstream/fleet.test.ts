@@ -32,6 +32,20 @@ describe('a front end with workers', { skip: whyNoNats }, () => {
     await until('it succeeds', async () => (await statusOf(front, 'r')) === 'success');
   });
 
+  it('gives nothing to a worker of another backend, and nobody waits for it', async () => {
+    await using fleet = await FleetFixture.start();
+    const front = await fleet.front();
+    await fleet.worker({ '--backend': 'native', '--max-concurrent': '8' });
+    await fleet.worker({ '--max-concurrent': '8' });
+    await untilHosts(front, 1);
+    const ids = Array.from({ length: 16 }, (_, index) => `r${index}`);
+    for (const id of ids) await submit(front, id);
+    await until('all succeed', async () => {
+      const states = await Promise.all(ids.map((id) => statusOf(front, id)));
+      return states.every((state) => state === 'success');
+    });
+  });
+
   it('cancels all that runs at its workers within the time of a cancellation', async () => {
     await using fleet = await FleetFixture.start();
     const front = await fleet.front();

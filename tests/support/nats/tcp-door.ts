@@ -2,8 +2,8 @@
 import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 
-/** `silent`: bytes are held, as on a network that loses them; `deaf`: those of answers alone; `reset`: connections break, and new ones too. */
-export type DoorState = 'open' | 'silent' | 'deaf' | 'reset';
+/** `silent`: bytes are held, as on a network that loses them; `deaf`: those of answers alone; `mute`: those of questions alone; `reset`: connections break, and new ones too. */
+export type DoorState = 'open' | 'silent' | 'deaf' | 'mute' | 'reset';
 
 export class TcpDoor implements AsyncDisposable {
   readonly port: number;
@@ -63,7 +63,10 @@ export class TcpDoor implements AsyncDisposable {
   }
 
   #flows(side: 'near' | 'far'): boolean {
-    return this.#state === 'open' || (this.#state === 'deaf' && side === 'near');
+    if (this.#state === 'open') return true;
+    return (
+      (this.#state === 'deaf' && side === 'near') || (this.#state === 'mute' && side === 'far')
+    );
   }
 
   #join(from: Socket, to: Socket, side: 'near' | 'far'): void {
