@@ -76,6 +76,11 @@ export function messageOf(value: unknown): string {
   return value instanceof Error ? value.message : String(value);
 }
 
+/** Of anything that was thrown, for the log: where it comes from, or what it is. */
+export function traceOf(value: unknown): string {
+  return value instanceof Error ? (value.stack ?? value.message) : String(value);
+}
+
 const noSpaceCodes = new Set(['ENOSPC', 'EDQUOT']);
 
 /** Attributes a foreign failure to a phase, once; typed errors pass through unchanged. A full disk is recognised everywhere. */

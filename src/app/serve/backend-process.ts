@@ -12,7 +12,7 @@ import type {
 import { errorOf, faultOf } from '../../core/error-fault.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import { composeApp } from '../compose.ts';
-import { livesWithServer } from './lives-with-server.ts';
+import { livesWithServer, tellServer } from './lives-with-server.ts';
 import { makeBackendHere } from './open-backend.ts';
 import type {
   BackendAnswer,
@@ -24,8 +24,6 @@ import type {
 } from './backend-messages.ts';
 import { toldLogger } from './told-logger.ts';
 
-if (process.send === undefined) throw new Error('this file is started by the server');
-const send = process.send.bind(process);
 const executions = new Map<number, Execution>();
 const calls = new Map<number, LinkedAbort>();
 const hooks = new Map<number, PromiseWithResolvers<undefined>>();
@@ -38,12 +36,12 @@ let lastHook = 0;
 /** Throws when the message cannot be said. */
 function say(message: FromBackend): void {
   const before = takeHeld();
-  if (before.length === 0) send(message);
+  if (before.length === 0) tellServer(message);
   else
     try {
-      send({ kind: 'several', messages: [...before, message] } satisfies FromBackend);
+      tellServer({ kind: 'several', messages: [...before, message] } satisfies FromBackend);
     } catch (error) {
-      send({ kind: 'several', messages: before } satisfies FromBackend);
+      tellServer({ kind: 'several', messages: before } satisfies FromBackend);
       throw error;
     }
 }
@@ -56,7 +54,7 @@ function sayLater(message: FromBackend): void {
 
 function flush(): void {
   const messages = takeHeld();
-  if (messages.length > 0) send({ kind: 'several', messages } satisfies FromBackend);
+  if (messages.length > 0) tellServer({ kind: 'several', messages } satisfies FromBackend);
 }
 
 function takeHeld(): readonly FromBackend[] {
@@ -209,7 +207,7 @@ async function make({ config, composition }: BackendTask): Promise<void> {
 livesWithServer((why, told) => {
   const crashed: FromBackend = { kind: 'crashed', why };
   flush();
-  send(crashed, told);
+  tellServer(crashed, told);
 });
 process.once('message', (message: ToBackend) => {
   if (message.kind === 'make') void make(message.task);

@@ -18,7 +18,7 @@ import { defaultServerLimits } from '../../../server/ports.ts';
 import { vitalsOf } from '../../../telemetry/process-metrics.ts';
 import { UrlPolicy } from '../../../wire/url-policy.ts';
 import { collectEarly } from '../early-collection.ts';
-import { livesWithServer } from '../lives-with-server.ts';
+import { livesWithServer, tellServer } from '../lives-with-server.ts';
 import { closeServer, listen } from '../listen.ts';
 import { toldLogger } from '../told-logger.ts';
 import { gatewaySettings } from './gateway-parts.ts';
@@ -34,8 +34,6 @@ import type {
   WorkerTask,
 } from './worker-messages.ts';
 
-if (process.send === undefined) throw new Error('this file is started by the server');
-const send = process.send.bind(process);
 const questions = new Map<number, LinkedAbort>();
 const healths = new Map<number, (document: Readonly<Record<string, unknown>>) => void>();
 collectEarly();
@@ -54,14 +52,14 @@ interface Served {
 
 function say(message: FromWorker): void {
   flush();
-  send(message);
+  tellServer(message);
 }
 
 function flush(): void {
   if (ended.length === 0) return;
   const told = ended;
   ended = [];
-  send({ kind: 'calls', ended: told, running: countRunning() } satisfies FromWorker);
+  tellServer({ kind: 'calls', ended: told, running: countRunning() } satisfies FromWorker);
 }
 
 const logger = toldLogger((line) => say({ kind: 'log', ...line }));
@@ -195,7 +193,7 @@ function make(task: WorkerTask): void {
 
 livesWithServer((why, told) => {
   const crashed: FromWorker = { kind: 'crashed', why };
-  send(crashed, told);
+  tellServer(crashed, told);
 });
 process.once('message', (message: ToWorker) => {
   if (message.kind === 'make') make(message.task);
