@@ -1,4 +1,5 @@
 /** Ends of rollouts that the scheduler brings about itself: the wait was too long, the server died, the server stops. */
+import { traceOf } from '../core/errors.ts';
 import { rolloutRequestSchema } from '../wire/rollout/rollout-request.ts';
 import { isTerminal } from '../wire/rollout/rollout-state.ts';
 import { archiveWithCalls, rolloutFacts, secretsOf } from './archiving.ts';
@@ -61,7 +62,7 @@ export async function seeThrough(
   } catch (error) {
     logger.log('error', 'a rollout could not be ended', {
       rolloutId: rollout.id,
-      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      error: traceOf(error),
     });
   }
   letGo(rollout, core);

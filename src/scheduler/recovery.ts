@@ -10,6 +10,7 @@ import { trainsNothing, wantsSamples } from '../wire/rollout/train-rules.ts';
 import { archiveLeftCalls, leftCalls } from './left-calls.ts';
 import { LiveRollout, type LiveRolloutOptions } from './live-rollout.ts';
 import { interrupted } from './outcomes.ts';
+import { queueAgain } from './queue-again.ts';
 import { endAsFailure, endByWaitLimit, seeThrough } from './own-ends.ts';
 import type { SchedulerCore } from './scheduler-core.ts';
 import { enqueue, waitLimitMs } from './submission.ts';
@@ -108,11 +109,7 @@ function looked(request: string): {
 }
 
 async function giveBack(rollout: LiveRollout, core: SchedulerCore): Promise<void> {
-  if (rollout.state === 'queued') return;
-  await core.ledger.advance(rollout, () => ({
-    ...{ to: 'queued', by: 'recovery' },
-    set: { startedAt: null, attempt: Math.max(0, rollout.attempt - 1) },
-  }));
+  if (rollout.state !== 'queued') await queueAgain(rollout, 'recovery', core);
 }
 
 /** One that has waited too long meanwhile does not start: nobody waits for it any more. */

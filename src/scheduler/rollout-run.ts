@@ -4,12 +4,11 @@
  */
 import type { RolloutFacts } from '../archive/rollout-documents.ts';
 import type { ExecutionHooks, ExecutionResult } from '../backends/execution-backend.ts';
-import { isRolloutError, messageOf } from '../core/errors.ts';
+import { isRolloutError, messageOf, traceOf } from '../core/errors.ts';
 import type { MadeSamples } from '../gateway/samples/sample-maker.ts';
 import type { KeptFile } from '../wire/rollout/kept-file.ts';
 import type { ModelRoute } from '../wire/rollout/model-route.ts';
 import type { RolloutOutcome } from '../wire/rollout/rollout-outcome.ts';
-import type { RolloutProgress } from '../wire/rollout/progress.ts';
 import { rolloutRequestSchema, type RolloutRequest } from '../wire/rollout/rollout-request.ts';
 import { isTerminal } from '../wire/rollout/rollout-state.ts';
 import { routeRulesOf } from '../wire/rollout/route-rules.ts';
@@ -31,6 +30,8 @@ import {
 import type { Step } from './ledger.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { failedOutcome, failureOf, outcomeOf, withSpentBudget } from './outcomes.ts';
+import { ProgressOfRun } from './progress-of-run.ts';
+import { queueAgain } from './queue-again.ts';
 import { endWithoutSamples, SamplesOfRun, withSamples } from './samples-of-run.ts';
 import { backendName, type SchedulerCore } from './scheduler-core.ts';
 
@@ -49,6 +50,7 @@ export class RolloutRun {
   /** null = no samples are wanted. */
   #sampleRules: SampleRules | null = null;
   readonly #samples: SamplesOfRun;
+  readonly #progress: ProgressOfRun;
   #facts: RolloutFacts | null = null;
   #secrets: readonly string[] = [];
   readonly #unmask: (() => void)[] = [];
@@ -57,6 +59,7 @@ export class RolloutRun {
     this.#rollout = rollout;
     this.#core = core;
     this.#samples = new SamplesOfRun(rollout.id, core.parts);
+    this.#progress = new ProgressOfRun(rollout, core.parts);
   }
 
   /** Resolves when the running place is free; `again` = its host was lost before the agent began, and it is a queued one again. Never rejects. */
@@ -141,7 +144,7 @@ export class RolloutRun {
     }
     const told = await this.#told(result);
     await this.#closeRoute();
-    this.#showProgress('making samples');
+    this.#progress.show('making samples');
     const made = await Promise.race([this.#samples.make(told, rules), rollout.claimed()]);
     return made !== undefined && rollout.claim('backend') ? { result: told, made } : null;
   }
@@ -164,7 +167,7 @@ export class RolloutRun {
       ledger.patiently(rollout, () => parts.store.rollout(rollout.id)),
     ]);
     if (stored === null) throw new TypeError('the store does not know a rollout that waits');
-    this.#showProgress('starting');
+    this.#progress.show('starting');
     return hasBegun ? rolloutRequestSchema.parse(JSON.parse(stored.request)) : null;
   }
 
@@ -199,7 +202,7 @@ export class RolloutRun {
     const rollout = this.#rollout;
     return {
       agentBegins: () => ledger.agentBegins(rollout),
-      progress: (progress) => this.#noteProgress(progress),
+      progress: (progress) => this.#progress.note(progress),
       workflowCompleted: async (completed) => {
         const result = await this.#told(completed);
         this.#workflow = result;
@@ -252,22 +255,13 @@ export class RolloutRun {
 
   /** Whether it waits again, the attempt not counted: nothing of its agent has happened, and nobody ends it. */
   async #returned(): Promise<boolean> {
-    const { ledger } = this.#core;
-    const rollout = this.#rollout;
     await this.#closeRoute();
-    const moved = { isReturned: false };
+    const waits = { again: false };
     await this.#attempt('it could not be queued again', async () => {
-      moved.isReturned = await ledger.advance(rollout, () =>
-        rollout.endedBy !== null || rollout.hasAgentBegun || rollout.state !== 'running'
-          ? null
-          : {
-              ...{ to: 'queued', by: 'dispatcher' },
-              set: { startedAt: null, attempt: Math.max(0, rollout.attempt - 1) },
-            },
-      );
+      waits.again = await queueAgain(this.#rollout, 'dispatcher', this.#core);
     });
-    if (moved.isReturned) for (const unmask of this.#unmask) unmask();
-    return moved.isReturned;
+    if (waits.again) for (const unmask of this.#unmask) unmask();
+    return waits.again;
   }
 
   /** A defect, of a backend or of ours: only this rollout pays for it. */
@@ -326,7 +320,7 @@ export class RolloutRun {
   async #clear(files: readonly KeptFile[] | null): Promise<void> {
     const rollout = this.#rollout;
     await this.#closeRoute();
-    this.#showProgress('saving the archive', 'archive');
+    this.#progress.show('saving the archive', 'archive');
     const isKept = await this.#archiveAll(files ?? []);
     const isComplete = isKept && files !== null;
     await this.#attempt('what it held on disk was not freed', async () => {
@@ -376,29 +370,6 @@ export class RolloutRun {
     }
   }
 
-  #noteProgress(progress: RolloutProgress): void {
-    const { store, logger } = this.#core.parts;
-    const { id, tenant, progress: before, endedBy } = this.#rollout;
-    if (endedBy !== null) return;
-    this.#rollout.progress = progress;
-    if (before?.stage === progress.stage) return;
-    const payload = { stage: progress.stage };
-    store
-      .note([
-        { rolloutId: id, tenant, type: 'rollout:stage', at: progress.lastProgressAt, payload },
-      ])
-      .catch((error: unknown) =>
-        logger.log('debug', 'a stage was not noted', { rolloutId: id, error: messageOf(error) }),
-      );
-  }
-
-  #showProgress(stage: string, kind: 'archive' | null = null): void {
-    const now = this.#core.parts.clock.now();
-    const waitingOn =
-      kind === null ? null : { kind, owner: 'scheduler', detail: null, since: now, deadline: null };
-    this.#rollout.progress = { stage, waitingOn, lastProgressAt: now };
-  }
-
   /** Whoever is not called back at all waits for the end. */
   #wantsGrade(request: RolloutRequest): boolean {
     const { grader_callback_url: url, completion_callback_url: completion } = request;
@@ -416,8 +387,4 @@ function figuresOf({ sample, agentMetadata }: ExecutionResult): NonNullable<Step
 
 function inMs(seconds: number | null): number | null {
   return seconds === null ? null : seconds * 1000;
-}
-
-function traceOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

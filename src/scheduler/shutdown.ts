@@ -6,6 +6,7 @@ import { phaseOf } from './cancellation.ts';
 import type { LiveRollout } from './live-rollout.ts';
 import { stopping } from './outcomes.ts';
 import { endAsFailure, seeThrough } from './own-ends.ts';
+import { queueAgain } from './queue-again.ts';
 import type { SchedulerCore } from './scheduler-core.ts';
 
 /** Resolves when nothing runs, or `ms` are over, or `hurry` fires. */
@@ -47,14 +48,7 @@ async function abort(rollout: LiveRollout, core: SchedulerCore): Promise<void> {
 }
 
 async function giveBackOrEnd(rollout: LiveRollout, core: SchedulerCore): Promise<void> {
-  const isGivenBack = await core.ledger.advance(rollout, () => {
-    // Asked when everything before is written: an agent that began in the last moment has begun.
-    if (rollout.hasAgentBegun || rollout.state !== 'running') return null;
-    return {
-      ...{ to: 'queued', by: 'shutdown' },
-      set: { startedAt: null, attempt: Math.max(0, rollout.attempt - 1) },
-    };
-  });
+  const isGivenBack = await queueAgain(rollout, 'shutdown', core);
   if (isGivenBack || rollout.state === 'queued' || isTerminal(rollout.state)) return;
   await endAsFailure(rollout, { by: 'shutdown', failure: stopping(phaseOf(rollout)) }, core);
 }
