@@ -18,6 +18,7 @@ import type {
   ServiceAccess,
   StartReport,
 } from '../environment.ts';
+import { OneRemoval, startIsOver } from '../shared/one-removal.ts';
 import { caBundle, caFile } from '../shared/extra-ca.ts';
 import { InsideCommands } from '../shared/inside/inside-commands.ts';
 import { shellQuote } from '../shared/shell-quote.ts';
@@ -63,7 +64,7 @@ export class DaytonaEnvironment implements Environment {
   #booting: Promise<BootedSandbox> | null = null;
   #running: Running | null = null;
   #isStopped = false;
-  #destroying: Promise<DestroyReceipt> | null = null;
+  readonly #removal = new OneRemoval();
 
   constructor(spec: EnvironmentSpec, parts: DaytonaParts) {
     this.#spec = spec;
@@ -81,7 +82,7 @@ export class DaytonaEnvironment implements Environment {
   }): Promise<StartReport> {
     const { signal, onProgress = () => undefined, admitCreate } = options;
     signal.throwIfAborted();
-    if (this.#starting !== null || this.#destroying !== null)
+    if (this.#starting !== null || this.#removal.hasBegun)
       throw new RolloutError('INTERNAL', 'a sandbox is started once', { phase: 'environment' });
     using starting = new LinkedAbort([signal]); // also aborted by destroy
     this.#starting = starting;
@@ -145,7 +146,7 @@ export class DaytonaEnvironment implements Environment {
   }
 
   async isAlive(signal: AbortSignal): Promise<boolean> {
-    if (this.#running === null || this.#isStopped || this.#destroying !== null) return false;
+    if (this.#running === null || this.#isStopped || this.#removal.hasBegun) return false;
     try {
       const url = `/sandbox/${this.#running.sandbox.id}`;
       const answer = await this.#parts.api.json({ method: 'GET', url, signal });
@@ -215,35 +216,18 @@ export class DaytonaEnvironment implements Environment {
   }
 
   destroy(options: { readonly deadlineMs?: number } = {}): Promise<DestroyReceipt> {
-    this.#destroying ??= this.#destroy(options.deadlineMs ?? defaultDestroyMs).catch(
-      (error: unknown) => {
-        this.#destroying = null; // a later call tries again
-        throw error;
-      },
-    );
-    return this.#destroying;
+    return this.#removal.run(() => this.#destroy(options.deadlineMs ?? defaultDestroyMs));
   }
 
   async #destroy(deadlineMs: number): Promise<DestroyReceipt> {
     const began = performance.now();
     this.#starting?.abort(removing());
-    const hasBooted = await this.#bootEnds(deadlineMs / 2);
+    const hasBooted = await startIsOver(this.#booting, deadlineMs / 2);
     const left = deadlineMs - (performance.now() - began);
     const receipt = await removeSandbox(this.#parts, this.name, { deadlineMs: left });
     await this.#running?.commands.closeAll();
     if (!hasBooted) throw stillCreating(this.name);
     return { ...receipt, durationMs: performance.now() - began };
-  }
-
-  /** Whether no create is under way any more, which could bring the sandbox back. */
-  async #bootEnds(withinMs: number): Promise<boolean> {
-    if (this.#booting === null) return true;
-    using limit = new LinkedAbort([], { ms: withinMs, reason: () => 'still creating' });
-    const ended = this.#booting.then(
-      () => true,
-      () => true,
-    );
-    return await raceSignal(ended, limit.signal).catch(() => false);
   }
 
   #open(sandbox: BootedSandbox, user: string | null): Running {
@@ -256,7 +240,7 @@ export class DaytonaEnvironment implements Environment {
       endsInput: () => true,
       workdir: this.#spec.workdir,
       isAlive: () => this.isAlive(AbortSignal.timeout(aliveLimitMs)),
-      isEnding: () => this.#isStopped || this.#destroying !== null,
+      isEnding: () => this.#isStopped || this.#removal.hasBegun,
       failure: (error, what) =>
         apiFailure(error, { code: 'EXEC_FAILED', phase: 'environment', what, isRunning: true }),
     });
@@ -321,7 +305,7 @@ export class DaytonaEnvironment implements Environment {
   }
 
   #target(): Running {
-    if (this.#destroying !== null) throw removing();
+    if (this.#removal.hasBegun) throw removing();
     if (this.#running === null) throw lost('the sandbox has not been started');
     return this.#running;
   }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import { RolloutError } from '../../core/errors.ts';
 import type { NetworkPolicy } from '../../wire/network-policy.ts';
@@ -18,6 +17,7 @@ import type {
   ServiceAccess,
   StartReport,
 } from '../environment.ts';
+import { OneRemoval, startIsOver } from '../shared/one-removal.ts';
 import { viewProcesses } from '../shared/process-view.ts';
 import { openShell, runCommand, type ExecTarget } from './container-exec.ts';
 import { openInteractive } from './container-process.ts';
@@ -45,7 +45,7 @@ export class DockerEnvironment implements Environment {
   #booting: Promise<string> | null = null;
   #containerId: string | null = null;
   #processes: ProcessControl | null = null;
-  #destroying: Promise<DestroyReceipt> | null = null;
+  readonly #removal = new OneRemoval();
 
   constructor(spec: EnvironmentSpec, parts: DockerParts, boot: SandboxBoot) {
     this.#spec = spec;
@@ -67,7 +67,7 @@ export class DockerEnvironment implements Environment {
   }): Promise<StartReport> {
     const { signal } = options;
     signal.throwIfAborted();
-    if (this.#starting !== null || this.#destroying !== null)
+    if (this.#starting !== null || this.#removal.hasBegun)
       throw new RolloutError('INTERNAL', 'a sandbox is started once', { phase: 'environment' });
     using starting = new LinkedAbort([signal]); // also aborted by destroy
     this.#starting = starting;
@@ -193,19 +193,13 @@ export class DockerEnvironment implements Environment {
   }
 
   destroy(options: { readonly deadlineMs?: number } = {}): Promise<DestroyReceipt> {
-    this.#destroying ??= this.#destroy(options.deadlineMs ?? defaultDestroyMs).catch(
-      (error: unknown) => {
-        this.#destroying = null; // a later call tries again
-        throw error;
-      },
-    );
-    return this.#destroying;
+    return this.#removal.run(() => this.#destroy(options.deadlineMs ?? defaultDestroyMs));
   }
 
   async #destroy(deadlineMs: number): Promise<DestroyReceipt> {
     const began = performance.now();
     this.#starting?.abort(removing());
-    const hasBooted = await this.#bootEnds(deadlineMs / 2);
+    const hasBooted = await startIsOver(this.#booting, deadlineMs / 2);
     const left = deadlineMs - (performance.now() - began);
     const receipt = await removeSandbox(this.#parts.engine, this.name, { deadlineMs: left });
     await this.#boot.release();
@@ -213,17 +207,6 @@ export class DockerEnvironment implements Environment {
     await this.#closeChannels();
     if (!hasBooted) throw stillCreating(this.name);
     return { ...receipt, durationMs: performance.now() - began };
-  }
-
-  /** Whether nothing of a start is under way in the engine any more, which could bring the sandbox back. */
-  async #bootEnds(withinMs: number): Promise<boolean> {
-    if (this.#booting === null) return true;
-    const ended = this.#booting.then(
-      () => true,
-      () => true,
-    );
-    // Unreferenced: the loser of the race must not keep the process alive.
-    return await Promise.race([ended, delay(withinMs, false, { ref: false })]);
   }
 
   /** The sandbox is up when a command has run in it, not when the engine says so. */
@@ -335,7 +318,7 @@ export class DockerEnvironment implements Environment {
 
   #target(): ExecTarget {
     const containerId = this.#containerId;
-    if (this.#destroying !== null) throw removing();
+    if (this.#removal.hasBegun) throw removing();
     if (containerId === null)
       throw new RolloutError('ENVIRONMENT_LOST', 'the sandbox has not been started', {
         phase: 'environment',
@@ -344,7 +327,7 @@ export class DockerEnvironment implements Environment {
     return {
       engine: this.#parts.engine,
       containerId,
-      isEnding: () => this.#isStopping || this.#destroying !== null,
+      isEnding: () => this.#isStopping || this.#removal.hasBegun,
     };
   }
 }

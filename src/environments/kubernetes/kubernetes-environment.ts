@@ -21,6 +21,7 @@ import type {
   ServiceAccess,
   StartReport,
 } from '../environment.ts';
+import { OneRemoval, startIsOver } from '../shared/one-removal.ts';
 import { caBundle, caFile } from '../shared/extra-ca.ts';
 import type { Attach } from '../shared/inside/attached-program.ts';
 import { InsideCommands } from '../shared/inside/inside-commands.ts';
@@ -53,7 +54,7 @@ export class KubernetesEnvironment implements Environment {
   #creating: Promise<Pod> | null = null;
   #state: 'new' | 'up' | 'stopped' = 'new';
   #endsInput = true;
-  #destroying: Promise<DestroyReceipt> | null = null;
+  readonly #removal = new OneRemoval();
 
   constructor(spec: EnvironmentSpec, parts: KubernetesParts) {
     this.#spec = spec;
@@ -68,7 +69,7 @@ export class KubernetesEnvironment implements Environment {
       endsInput,
       workdir: spec.workdir,
       isAlive: () => this.#isThere(),
-      isEnding: () => this.#destroying !== null || this.#state === 'stopped',
+      isEnding: () => this.#removal.hasBegun || this.#state === 'stopped',
       failure: failure('EXEC_FAILED'),
     });
     this.#files = new InsideFiles({ attach, endsInput, failure: failure('TRANSFER_FAILED') });
@@ -85,7 +86,7 @@ export class KubernetesEnvironment implements Environment {
     readonly admitCreate?: (signal: AbortSignal) => Promise<void>;
   }): Promise<StartReport> {
     options.signal.throwIfAborted();
-    if (this.#starting !== null || this.#destroying !== null)
+    if (this.#starting !== null || this.#removal.hasBegun)
       throw new RolloutError('INTERNAL', 'a sandbox is started once', { phase: 'environment' });
     const { startTimeoutMs } = this.#parts.options;
     using starting = new LinkedAbort([options.signal], {
@@ -159,7 +160,7 @@ export class KubernetesEnvironment implements Environment {
   }
 
   async isAlive(signal: AbortSignal): Promise<boolean> {
-    if (this.#state !== 'up' || this.#destroying !== null) return false;
+    if (this.#state !== 'up' || this.#removal.hasBegun) return false;
     return await raceSignal(this.#isThere(), signal).catch(() => false);
   }
 
@@ -213,42 +214,25 @@ export class KubernetesEnvironment implements Environment {
 
   /** A pod that has ended has no files any more: its processes are killed, and it stays up for downloads. */
   async stop(signal: AbortSignal): Promise<void> {
-    if (this.#state !== 'up' || this.#destroying !== null) return;
+    if (this.#state !== 'up' || this.#removal.hasBegun) return;
     await this.killProcesses({ keys: new Set() }, signal);
     this.#state = 'stopped';
   }
 
   destroy(options: { readonly deadlineMs?: number } = {}): Promise<DestroyReceipt> {
-    this.#destroying ??= this.#destroy(options.deadlineMs ?? defaultDestroyMs).catch(
-      (error: unknown) => {
-        this.#destroying = null; // a later call tries again
-        throw error;
-      },
-    );
-    return this.#destroying;
+    return this.#removal.run(() => this.#destroy(options.deadlineMs ?? defaultDestroyMs));
   }
 
   async #destroy(deadlineMs: number): Promise<DestroyReceipt> {
     const began = performance.now();
     this.#starting?.abort(removing());
-    const isCreated = await this.#creationEnds(deadlineMs / 2);
+    const isCreated = await startIsOver(this.#creating, deadlineMs / 2);
     const left = deadlineMs - (performance.now() - began);
     const receipt = await removeSandbox(this.#parts, this.name, { deadlineMs: left });
     this.#processes.close();
     await this.#commands.closeAll();
     if (!isCreated) throw stillCreating(this.name);
     return { ...receipt, durationMs: performance.now() - began };
-  }
-
-  /** Whether no creation is under way any more, which could bring the pod back. */
-  async #creationEnds(withinMs: number): Promise<boolean> {
-    if (this.#creating === null) return true;
-    using limit = new LinkedAbort([], { ms: withinMs, reason: () => 'still under way' });
-    const ended = this.#creating.then(
-      () => true,
-      () => true,
-    );
-    return await raceSignal(ended, limit.signal).catch(() => false);
   }
 
   /** The sandbox is up when a command has run in it, not when the cluster says so. */
@@ -331,7 +315,7 @@ export class KubernetesEnvironment implements Environment {
   }
 
   #requireUp(): void {
-    if (this.#destroying !== null) throw removing();
+    if (this.#removal.hasBegun) throw removing();
     if (this.#state === 'up') return;
     const why = this.#state === 'new' ? 'has not been started' : 'was stopped';
     throw new RolloutError('ENVIRONMENT_LOST', `the sandbox ${this.name} ${why}`, {

@@ -19,6 +19,7 @@ import type {
   ServiceAccess,
   StartReport,
 } from '../environment.ts';
+import { OneRemoval } from '../shared/one-removal.ts';
 import { viewProcesses } from '../shared/process-view.ts';
 import { bootSandbox } from './boot.ts';
 import type { CgroupTree } from './cgroups/cgroup-tree.ts';
@@ -53,7 +54,7 @@ export class LocalEnvironment implements Environment {
   readonly #ending = new LinkedAbort([]);
   #starting: Promise<StartReport> | null = null;
   #sandbox: Sandbox | null = null;
-  #destroying: Promise<DestroyReceipt> | null = null;
+  readonly #removal = new OneRemoval();
 
   constructor(spec: EnvironmentSpec, parts: LocalEnvironmentParts) {
     this.name = spec.name;
@@ -148,7 +149,7 @@ export class LocalEnvironment implements Environment {
 
   async inspectProcesses(signal: AbortSignal): Promise<readonly ProcessView[] | null> {
     signal.throwIfAborted();
-    const sandbox = this.#destroying === null ? this.#sandbox : null;
+    const sandbox = !this.#removal.hasBegun ? this.#sandbox : null;
     const rows = sandbox?.isAlive === true ? await sandbox.processes() : null;
     return rows === null ? null : viewProcesses(rows.map(({ pid }) => pid));
   }
@@ -176,13 +177,7 @@ export class LocalEnvironment implements Environment {
   }
 
   destroy(options: { readonly deadlineMs?: number } = {}): Promise<DestroyReceipt> {
-    this.#destroying ??= this.#destroy(options.deadlineMs ?? defaultDestroyMs).catch(
-      (error: unknown) => {
-        this.#destroying = null; // a later call tries again
-        throw error;
-      },
-    );
-    return this.#destroying;
+    return this.#removal.run(() => this.#destroy(options.deadlineMs ?? defaultDestroyMs));
   }
 
   async #start(signal: AbortSignal, onLine: (line: string) => void): Promise<StartReport> {
@@ -236,7 +231,7 @@ export class LocalEnvironment implements Environment {
   }
 
   get #started(): Sandbox {
-    if (this.#sandbox !== null && this.#destroying === null) return this.#sandbox;
+    if (this.#sandbox !== null && !this.#removal.hasBegun) return this.#sandbox;
     throw new RolloutError('ENVIRONMENT_LOST', `the sandbox ${this.name} does not exist`, {
       phase: 'environment',
     });

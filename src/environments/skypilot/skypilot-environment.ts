@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import { raceSignal } from '../../core/race-signal.ts';
@@ -17,6 +16,7 @@ import type {
   ServiceAccess,
   StartReport,
 } from '../environment.ts';
+import { OneRemoval, startIsOver } from '../shared/one-removal.ts';
 import { openInteractive, openShell, runCommand } from './commands.ts';
 import type { RelayTarget } from './relay/relayed-program.ts';
 import { defaultDestroyMs, removeSandbox, stillCreating } from './removal.ts';
@@ -48,7 +48,7 @@ export class SkypilotEnvironment implements Environment {
   #starting: LinkedAbort | null = null;
   #booting: Promise<void> | null = null;
   #hasStarted = false;
-  #destroying: Promise<DestroyReceipt> | null = null;
+  readonly #removal = new OneRemoval();
 
   constructor(spec: EnvironmentSpec, parts: SkyParts) {
     this.name = spec.name;
@@ -66,7 +66,7 @@ export class SkypilotEnvironment implements Environment {
     readonly admitCreate?: (signal: AbortSignal) => Promise<void>;
   }): Promise<StartReport> {
     options.signal.throwIfAborted();
-    if (this.#starting !== null || this.#destroying !== null)
+    if (this.#starting !== null || this.#removal.hasBegun)
       throw new RolloutError('INTERNAL', 'a sandbox is started once', { phase: 'environment' });
     using starting = new LinkedAbort([options.signal]); // also aborted by destroy
     this.#starting = starting;
@@ -204,19 +204,13 @@ export class SkypilotEnvironment implements Environment {
   }
 
   destroy(options: { readonly deadlineMs?: number } = {}): Promise<DestroyReceipt> {
-    this.#destroying ??= this.#destroy(options.deadlineMs ?? defaultDestroyMs).catch(
-      (error: unknown) => {
-        this.#destroying = null; // a later call tries again
-        throw error;
-      },
-    );
-    return this.#destroying;
+    return this.#removal.run(() => this.#destroy(options.deadlineMs ?? defaultDestroyMs));
   }
 
   async #destroy(deadlineMs: number): Promise<DestroyReceipt> {
     const began = performance.now();
     this.#starting?.abort(removing());
-    const hasBooted = await this.#bootEnds(deadlineMs / 2);
+    const hasBooted = await startIsOver(this.#booting, deadlineMs / 2);
     this.#ending.abort(removing());
     if (this.#booting === null && !this.#hasStarted)
       return { name: this.name, confirmedGone: ['container'], durationMs: 0 };
@@ -224,17 +218,6 @@ export class SkypilotEnvironment implements Environment {
     const receipt = await removeSandbox(this.#parts.service, this.name, left);
     if (!hasBooted) throw stillCreating(this.name);
     return { ...receipt, durationMs: performance.now() - began };
-  }
-
-  /** Whether no creation is under way any more, which could bring the sandbox back. */
-  async #bootEnds(withinMs: number): Promise<boolean> {
-    if (this.#booting === null) return true;
-    const ended = this.#booting.then(
-      () => true,
-      () => true,
-    );
-    // Unreferenced: the loser of the race must not keep the process alive.
-    return await Promise.race([ended, delay(withinMs, false, { ref: false })]);
   }
 
   async #closeOpened(): Promise<void> {
@@ -253,7 +236,7 @@ export class SkypilotEnvironment implements Environment {
   }
 
   async #copy<T>(work: (target: TransferTarget) => Promise<T>): Promise<T> {
-    if (this.#destroying !== null) throw removing();
+    if (this.#removal.hasBegun) throw removing();
     if (!this.#hasStarted) throw notStarted();
     return await work(this.#relay);
   }

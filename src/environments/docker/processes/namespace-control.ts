@@ -1,12 +1,10 @@
 /**
- * Kills from inside, for daemons whose processes this host does not see or may not kill: a root shell in the container's pid
- * namespace first stops every process with one system call (`kill -STOP -1` reaches all but init and the caller, so a fork bomb
- * cannot outrun it), then reads /proc, kills what is not kept, and lets the rest go on. The shell is opened with the first snapshot,
- * before an agent runs, and its scripts use builtins only: they work where no process can be started any more.
+ * Kills from inside, for daemons whose processes this host does not see or may not kill. The root shell is opened with the first snapshot, before an agent runs.
  */
-import { isRolloutError, RolloutError } from '../../../core/errors.ts';
+import { isRolloutError } from '../../../core/errors.ts';
 import { never } from '../../../core/linked-abort.ts';
 import type { KillReceipt, ProcessSnapshot } from '../../environment.ts';
+import { killFromInside, listScript } from '../../shared/inside/kill-from-inside.ts';
 import type { ExecTarget } from '../container-exec.ts';
 import { killLimitMs, type ProcessControl } from './process-control.ts';
 import { RootShell } from './root-shell.ts';
@@ -15,37 +13,26 @@ const maxAttempts = 5;
 /** Processes that starting one shell may need at a time. */
 const roomFor = 64;
 
-/** Prints `pid:start` of each living process but init, this shell and the chain to the keep-alive command. */
-const listScript = `
+/** Of what is always kept: init, this shell and the chain to the keep-alive command. */
+const keepers = `
 keepers=" 1 $$ "; first=; first_start=
 for f in /proc/[0-9]*/stat; do
-  read -r line 2>/dev/null <"$f" || continue
-  pid=\${f#/proc/}; pid=\${pid%/stat}; set -- \${line##*) }
-  [ "$2" = 1 ] && [ "$pid" != $$ ] || continue
-  if [ -z "$first" ] || [ "\${20}" -lt "$first_start" ] || { [ "\${20}" = "$first_start" ] && [ "$pid" -lt "$first" ]; }; then first=$pid; first_start=\${20}; fi
+  look "$f" || continue
+  [ "$parent" = 1 ] && [ "$pid" != $$ ] || continue
+  if [ -z "$first" ] || [ "$start" -lt "$first_start" ] || { [ "$start" = "$first_start" ] && [ "$pid" -lt "$first" ]; }; then first=$pid; first_start=$start; fi
 done
 [ -n "$first" ] && keepers="$keepers$first "
 chain=$first; grown=1
 while [ -n "$grown" ]; do
   grown=
   for f in /proc/[0-9]*/stat; do
-    read -r line 2>/dev/null <"$f" || continue
-    pid=\${f#/proc/}; pid=\${pid%/stat}; set -- \${line##*) }
+    look "$f" || continue
     case "$keepers" in *" $pid "*) continue;; esac
-    [ -n "$chain" ] && [ "$2" = "$chain" ] || continue
+    [ -n "$chain" ] && [ "$parent" = "$chain" ] || continue
     name=\${line#*(}; name=\${name%%)*}
     case "$name" in sleep|sh|bash|dash|ash|busybox) keepers="$keepers$pid "; chain=$pid; grown=1; break;; esac
   done
-done
-list() {
-  for f in /proc/[0-9]*/stat; do
-    read -r line 2>/dev/null <"$f" || continue
-    pid=\${f#/proc/}; pid=\${pid%/stat}; set -- \${line##*) }
-    case "$1" in Z|X) continue;; esac
-    case "$keepers" in *" $pid "*) continue;; esac
-    echo "$pid:\${20}"
-  done
-}`;
+done`;
 
 export class NamespaceControl implements ProcessControl {
   readonly #target: ExecTarget;
@@ -59,41 +46,14 @@ export class NamespaceControl implements ProcessControl {
   }
 
   async snapshot(signal: AbortSignal): Promise<ProcessSnapshot> {
-    return { keys: new Set(await this.#run(`${listScript}\nlist`, signal)) };
+    return { keys: new Set(await this.#run(listScript(keepers), signal)) };
   }
 
   async kill(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
-    const started = performance.now();
-    const killed = new Set<string>();
-    const script = `${listScript}
-kept=" ${[...keep.keys].join(' ')} "
-kill -STOP -1 2>/dev/null
-for f in /proc/[0-9]*/stat; do
-  read -r line 2>/dev/null <"$f" || continue
-  pid=\${f#/proc/}; pid=\${pid%/stat}; set -- \${line##*) }
-  case "$1" in Z|X) continue;; esac
-  case "$keepers" in *" $pid "*) continue;; esac
-  case "$kept" in *" $pid:\${20} "*) continue;; esac
-  echo "$pid:\${20}"; kill -KILL "$pid" 2>/dev/null
-done
-kill -CONT -1 2>/dev/null; :`;
-    for (;;) {
-      const left = await this.#run(script, signal);
-      for (const key of left) killed.add(key);
-      if (left.length === 0) break;
-      if (performance.now() - started > killLimitMs)
-        throw new RolloutError(
-          'AGENT_NOT_STOPPED',
-          `${left.length} processes of the sandbox are still alive`,
-          { phase: 'agent-stop', remedy: 'The sandbox is destroyed; look at the Docker host.' },
-        );
-    }
-    return {
-      killed: killed.size,
-      remaining: 0,
-      confirmedBy: ['pid-namespace'],
-      durationMs: performance.now() - started,
-    };
+    return await killFromInside((script) => this.#run(script, signal), {
+      ...{ setUp: keepers, keep, limitMs: killLimitMs },
+      remedy: 'The sandbox is destroyed; look at the Docker host.',
+    });
   }
 
   pids(): Promise<null> {

@@ -1,9 +1,7 @@
 /**
- * Kills from inside, for sandboxes whose processes this host does not see: a root shell in the sandbox's pid namespace first stops every process with one
- * system call (`kill -STOP -1` reaches all but init and the caller, so a fork bomb cannot outrun it), then reads /proc, kills what is not kept, and
- * lets the rest go on. The shell is opened with the first snapshot, before an agent runs, and its scripts use builtins only: they work where no process can be
- * started any more. Kept always: process 1, the shell itself with those above it, and what keeps the sandbox up, which is the oldest program that was put into the
- * namespace from outside (parent 0), with its children and with what was there before it.
+ * Kills from inside, for sandboxes whose processes this host does not see. The root shell is opened with the first snapshot, before an agent runs. Kept always:
+ * process 1, the shell itself with those above it, and what keeps the sandbox up, which is the oldest program that was put into the namespace from outside (parent
+ * 0), with its children and with what was there before it.
  */
 import { randomBytes } from 'node:crypto';
 import { isRolloutError, RolloutError } from '../../../core/errors.ts';
@@ -11,19 +9,15 @@ import { LinkedAbort } from '../../../core/linked-abort.ts';
 import { raceSignal } from '../../../core/race-signal.ts';
 import type { KillReceipt, ProcessSnapshot } from '../../environment.ts';
 import type { Attach } from './attached-program.ts';
+import { killFromInside, listScript } from './kill-from-inside.ts';
 import { begun, runInside, type RunningProgram } from './running-program.ts';
 
 const scriptLimitMs = 15_000;
 const killLimitMs = 30_000;
 const maxAttempts = 5;
 
-/** Defines `keepers`, and `list`, which prints `pid:start` of each living process but those. */
-const listScript = `
-look() {
-  read -r line 2>/dev/null <"$1" || return 1
-  pid=\${1#/proc/}; pid=\${pid%/stat}; set -- \${line##*) }
-  state=$1; parent=$2; start=\${20}
-}
+/** Of what is always kept. */
+const keepers = `
 keepers=" 1 $$ "; up=$$
 while look "/proc/$up/stat" && [ "$parent" -gt 1 ]; do up=$parent; keepers="$keepers$up "; done
 main=; main_start=
@@ -43,15 +37,7 @@ while [ -n "$grown" ]; do
     case "$keep" in *" $pid "*) continue;; *" $parent "*) keep="$keep$pid "; grown=1;; esac
   done
 done
-keepers="$keepers$keep"
-list() {
-  for f in /proc/[0-9]*/stat; do
-    look "$f" || continue
-    case "$state" in Z|X) continue;; esac
-    case "$keepers" in *" $pid "*) continue;; esac
-    echo "$pid:$start"
-  done
-}`;
+keepers="$keepers$keep"`;
 
 interface InsideShell {
   readonly program: RunningProgram;
@@ -67,41 +53,15 @@ export class InsideProcesses {
   }
 
   async snapshot(signal: AbortSignal): Promise<ProcessSnapshot> {
-    return { keys: new Set(await this.#run(`${listScript}\nlist`, signal)) };
+    return { keys: new Set(await this.#run(listScript(keepers), signal)) };
   }
 
   /** AGENT_NOT_STOPPED when something is still alive after half a minute. */
   async kill(keep: ProcessSnapshot, signal: AbortSignal): Promise<KillReceipt> {
-    const started = performance.now();
-    const killed = new Set<string>();
-    const script = `${listScript}
-kept=" ${[...keep.keys].join(' ')} "
-kill -STOP -1 2>/dev/null
-for f in /proc/[0-9]*/stat; do
-  look "$f" || continue
-  case "$state" in Z|X) continue;; esac
-  case "$keepers" in *" $pid "*) continue;; esac
-  case "$kept" in *" $pid:$start "*) continue;; esac
-  echo "$pid:$start"; kill -KILL "$pid" 2>/dev/null
-done
-kill -CONT -1 2>/dev/null; :`;
-    for (;;) {
-      const left = await this.#run(script, signal);
-      for (const key of left) killed.add(key);
-      if (left.length === 0) break;
-      if (performance.now() - started > killLimitMs)
-        throw new RolloutError(
-          'AGENT_NOT_STOPPED',
-          `${left.length} processes of the sandbox are still alive`,
-          { phase: 'agent-stop', remedy: 'The sandbox is destroyed; look at its host.' },
-        );
-    }
-    return {
-      killed: killed.size,
-      remaining: 0,
-      confirmedBy: ['pid-namespace'],
-      durationMs: performance.now() - started,
-    };
+    return await killFromInside((script) => this.#run(script, signal), {
+      ...{ setUp: keepers, keep, limitMs: killLimitMs },
+      remedy: 'The sandbox is destroyed; look at its host.',
+    });
   }
 
   /** Lets go of the shell, which ends with its input. Idempotent. */
