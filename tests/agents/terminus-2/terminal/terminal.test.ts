@@ -87,7 +87,10 @@ for (const real of realProviders())
       const { terminal, type, until, settle, recordingFile } = await bench.terminal();
       await settle();
       const before = process.memoryUsage().rss;
-      await type("head -c 50000000 /dev/zero | tr '\\0' x | fold -w 99; echo over; sleep 1000\n");
+      const flood = "head -c 50000000 /dev/zero | tr '\\0' x | fold -w 99";
+      // In a shell of its own, which C-c ends as a whole: bash goes on behind a pipeline that ends at the same moment.
+      await type(`(${flood}; echo over; sleep 1000)\n`);
+      await until(/^x{99}$/m);
       for (let look = 0; look < 10; look += 1) await terminal.readOutput(never);
       await type('C-c');
       await type('echo stopped\n');
