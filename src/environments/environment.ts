@@ -222,7 +222,10 @@ export interface Environment {
   start(options: {
     readonly signal: AbortSignal;
     readonly onProgress?: (line: string) => void;
-    /** To be awaited before each further create call of this start: the first is admitted by the start itself. Rejects with the reason of `signal`. */
+    /**
+     * To be awaited before each create call of this start, when all that the call needs is ready: an image may take long to build, and others create meanwhile.
+     * Rejects with SANDBOX_HOURS_EXHAUSTED or the reason of `signal`.
+     */
     readonly admitCreate?: (signal: AbortSignal) => Promise<void>;
   }): Promise<StartReport>;
 

@@ -80,7 +80,8 @@ export class DaytonaEnvironment implements Environment {
     readonly onProgress?: (line: string) => void;
     readonly admitCreate?: (signal: AbortSignal) => Promise<void>;
   }): Promise<StartReport> {
-    const { signal, onProgress = () => undefined, admitCreate } = options;
+    const { signal, onProgress = () => undefined } = options;
+    const admitCreate = options.admitCreate ?? (() => Promise.resolve());
     signal.throwIfAborted();
     if (this.#starting !== null || this.#removal.hasBegun)
       throw new RolloutError('INTERNAL', 'a sandbox is started once', { phase: 'environment' });
@@ -92,6 +93,7 @@ export class DaytonaEnvironment implements Environment {
       ...{ image: source, limits, forceBuild, signal: starting.signal, onProgress },
     });
     const imageReady = performance.now();
+    await admitCreate(starting.signal);
     starting.signal.throwIfAborted();
     const caPath = this.#spec.extraCaBundle ?? this.#parts.options.extraCaBundle;
     const wanted = { spec: this.#spec, image, hasCa: caPath !== null, admitCreate };

@@ -45,7 +45,7 @@ export async function bootSandbox(
     readonly image: PreparedImage;
     readonly hasCa: boolean;
     /** Before every further create of the same start. */
-    readonly admitCreate?: ((signal: AbortSignal) => Promise<void>) | undefined;
+    readonly admitCreate: (signal: AbortSignal) => Promise<void>;
   },
   abandoned: AbortSignal,
 ): Promise<BootedSandbox> {
@@ -99,7 +99,7 @@ async function create(
   const json = createBody(options, wanted, ports.clock.now());
   for (let attempt = 1; ; attempt += 1) {
     signals.abandoned.throwIfAborted();
-    if (attempt > 1) await wanted.admitCreate?.(signals.abandoned);
+    if (attempt > 1) await wanted.admitCreate(signals.abandoned);
     try {
       // Not under `abandoned`: what the service has begun is to be known.
       return sandboxAnswer.parse(

@@ -64,6 +64,7 @@ export class DockerEnvironment implements Environment {
   async start(options: {
     readonly signal: AbortSignal;
     readonly onProgress?: (line: string) => void;
+    readonly admitCreate?: (signal: AbortSignal) => Promise<void>;
   }): Promise<StartReport> {
     const { signal } = options;
     signal.throwIfAborted();
@@ -77,6 +78,7 @@ export class DockerEnvironment implements Environment {
       onProgress: options.onProgress ?? (() => undefined),
     });
     const imageReady = performance.now();
+    await options.admitCreate?.(starting.signal);
     starting.signal.throwIfAborted();
     this.#booting = this.#boot.boot(starting.signal);
     this.#containerId = await untilAborted(this.#booting, starting.signal);

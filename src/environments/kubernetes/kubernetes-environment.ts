@@ -98,10 +98,10 @@ export class KubernetesEnvironment implements Environment {
     const reference = this.#reference();
     for (const policy of [this.#spec.network, ...this.#spec.laterNetworks]) refuseHostNames(policy);
     const began = performance.now();
-    this.#creating = this.#boot.create(reference, {
-      abandoned: signal,
-      admit: options.admitCreate ?? (() => Promise.resolve()),
-    });
+    const admit = options.admitCreate ?? (() => Promise.resolve());
+    await admit(signal);
+    signal.throwIfAborted();
+    this.#creating = this.#boot.create(reference, { abandoned: signal, admit });
     const pod = await raceSignal(this.#creating, signal);
     const onProgress = options.onProgress ?? (() => undefined);
     await this.#boot.untilUp(pod, reference, { signal, onProgress });

@@ -74,12 +74,9 @@ export class LocalEnvironment implements Environment {
       : network.endpointUrl;
   }
 
-  start(options: {
-    readonly signal: AbortSignal;
-    readonly onProgress?: (line: string) => void;
-  }): Promise<StartReport> {
+  start(options: StartOptions): Promise<StartReport> {
     if (this.#starting !== null) throw new Error(`${this.name} is started once`);
-    this.#starting = this.#start(options.signal, options.onProgress ?? (() => undefined));
+    this.#starting = this.#start(options);
     return this.#starting;
   }
 
@@ -180,7 +177,7 @@ export class LocalEnvironment implements Environment {
     return this.#removal.run(() => this.#destroy(options.deadlineMs ?? defaultDestroyMs));
   }
 
-  async #start(signal: AbortSignal, onLine: (line: string) => void): Promise<StartReport> {
+  async #start({ signal, onProgress, admitCreate }: StartOptions): Promise<StartReport> {
     using either = new LinkedAbort([signal, this.#ending.signal]);
     return await this.#edge(
       either.signal,
@@ -196,11 +193,12 @@ export class LocalEnvironment implements Environment {
             source: spec.image,
             forceBuild: spec.forceBuild,
             extraCaBundle: spec.extraCaBundle ?? options.extraCaBundle,
-            onLine,
+            onLine: onProgress ?? (() => undefined),
           },
           either.signal,
         );
         const ready = performance.now();
+        await admitCreate?.(either.signal);
         const request = { spec, image, folder, machine, scan, turns, options };
         this.#sandbox = await bootSandbox(request, either.signal);
         return { imageMs: ready - begin, bootMs: performance.now() - ready };
@@ -259,6 +257,8 @@ export class LocalEnvironment implements Environment {
     }
   }
 }
+
+type StartOptions = Parameters<Environment['start']>[0];
 
 function noCompose(): RolloutError {
   return new RolloutError(

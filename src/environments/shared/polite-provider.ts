@@ -77,6 +77,7 @@ class PoliteEnvironment extends WrappedEnvironment {
   protected inner: Environment;
   readonly #spec: EnvironmentSpec;
   readonly #parts: PoliteEnvironmentParts;
+  #isAdmitted = false;
   #isEnding = false;
 
   constructor(spec: EnvironmentSpec, parts: PoliteEnvironmentParts) {
@@ -87,26 +88,35 @@ class PoliteEnvironment extends WrappedEnvironment {
   }
 
   override async start(options: StartOptions): Promise<StartReport> {
-    const { queue, provider } = this.#parts;
+    const { queue, provider, clock } = this.#parts;
     const { signal } = options;
-    const { name, labels } = this.#spec;
-    const admitCreate = (each: AbortSignal): Promise<void> => queue.admitFurther(each);
-    await queue.admit({ name, expiresAtMs: Date.parse(labels.expiresAt) }, signal);
+    const admitCreate = (each: AbortSignal): Promise<void> => this.#admit(each);
     for (let refusals = 1; ; refusals += 1) {
+      let pauseMs = 0;
       try {
         return await this.inner.start({ ...options, admitCreate });
       } catch (error) {
         signal.throwIfAborted();
         if (!isThrottled(error) || this.#isEnding) throw error;
-        const pauseMs = queue.backOff(refusals, error.retryAfterMs);
+        pauseMs = queue.backOff(refusals, error.retryAfterMs);
         if (refusals === maxRefusals) throw error;
         options.onProgress?.(`the provider asks for a pause of ${Math.round(pauseMs / 1000)} s`);
       }
       await this.inner.destroy();
-      await queue.admitFurther(signal);
+      await clock.sleep(pauseMs, signal); // what refused need not be a creation
       this.#assertWanted();
       this.inner = provider.environment(this.#spec);
     }
+  }
+
+  /** The first call is that of the sandbox, each further one is a repetition. */
+  async #admit(signal: AbortSignal): Promise<void> {
+    const { queue } = this.#parts;
+    const { name, labels } = this.#spec;
+    const expiresAtMs = Date.parse(labels.expiresAt);
+    if (this.#isAdmitted) await queue.admitFurther(signal);
+    else await queue.admit({ name, expiresAtMs }, signal);
+    this.#isAdmitted = true;
   }
 
   /** A sandbox that is made after its end was asked for would have nobody to end it. */

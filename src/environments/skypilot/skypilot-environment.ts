@@ -75,6 +75,7 @@ export class SkypilotEnvironment implements Environment {
     const began = performance.now();
     const image = await prepareImage(this.#spec, this.#parts, { signal, onProgress });
     const imageReady = performance.now();
+    await admitCreate(signal);
     signal.throwIfAborted();
     // Not under the signal: an answer that nobody heard would be a sandbox that nobody knows.
     this.#booting = createSandbox(this.#spec, this.#parts, {

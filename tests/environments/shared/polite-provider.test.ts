@@ -172,3 +172,56 @@ test('a start that is refused again and again fails with the refusal', async (t)
   assert.equal(throttling.starts, 8);
   await environment.destroy();
 });
+
+/** Its image takes ten seconds, and is built once for all who ask. */
+class BuildingProvider extends WrappedProvider {
+  readonly createdAtMs: number[] = [];
+  readonly #clock: FastClock;
+  #building: Promise<void> | null = null;
+
+  constructor(inner: FakeProvider, clock: FastClock) {
+    super(inner);
+    this.#clock = clock;
+  }
+
+  override environment(spec: EnvironmentSpec): Environment {
+    return new BuiltEnvironment(super.environment(spec), {
+      built: () => (this.#building ??= this.#clock.sleep(10_000, never)),
+      onCreate: () => void this.createdAtMs.push(this.#clock.monotonicMs()),
+    });
+  }
+}
+
+class BuiltEnvironment extends WrappedEnvironment {
+  protected readonly inner: Environment;
+  readonly #by: { readonly built: () => Promise<void>; readonly onCreate: () => void };
+
+  constructor(
+    inner: Environment,
+    by: { readonly built: () => Promise<void>; readonly onCreate: () => void },
+  ) {
+    super();
+    this.inner = inner;
+    this.#by = by;
+  }
+
+  override async start(options: StartOptions) {
+    await this.#by.built();
+    await options.admitCreate?.(options.signal);
+    this.#by.onCreate();
+    return await super.start({ signal: options.signal });
+  }
+}
+
+test('sandboxes that waited for one build are created at the rate, not all at once behind it', async (t) => {
+  const clock = new FastClock(20);
+  const { machine, process } = await machineOf(t, clock);
+  const building = new BuildingProvider(new FakeProvider(machine), clock);
+  const provider = process({ createsPerSecond: 5 }, building as unknown as FakeProvider);
+  const names = Array.from({ length: 12 }, (_, n) => `built-${n}`);
+  await Promise.all(
+    names.map((name) => provider.environment(environmentSpec(name)).start({ signal: never })),
+  );
+  const [first = 0, last = 0] = [building.createdAtMs[0], building.createdAtMs.at(-1)];
+  assert.ok(last - first >= 11 * 200, `${last - first} ms for 12 creations`);
+});

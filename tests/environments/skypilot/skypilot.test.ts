@@ -156,7 +156,7 @@ describe('creation', () => {
         return Promise.resolve();
       },
     });
-    assert.equal(admissions, 1);
+    assert.equal(admissions, 2);
     assert.equal(bench.server.platform.host.meter.created, 1);
   });
 

@@ -50,9 +50,11 @@ export class FakeEnvironment implements Environment {
   async start({
     signal,
     onProgress,
+    admitCreate,
   }: {
     readonly signal: AbortSignal;
     readonly onProgress?: (line: string) => void;
+    readonly admitCreate?: (signal: AbortSignal) => Promise<void>;
   }): Promise<StartReport> {
     signal.throwIfAborted();
     using link = new LinkedAbort([signal, this.#ended.signal]);
@@ -63,6 +65,7 @@ export class FakeEnvironment implements Environment {
     const image = await this.#machine.image(this.#spec, link.signal);
     onProgress?.('image is ready');
     const imageAt = clock.monotonicMs();
+    await admitCreate?.(link.signal);
     const sandbox = await this.#machine.create(this.#spec, image, link.signal);
     await this.#strike('after-create', this.name, link.signal);
     await sandbox.boot();
