@@ -4,7 +4,7 @@
  * the first trial that asks for exactly what it was made as, under the name that it has, and belongs to that trial from then on.
  */
 import type { Clock } from '../../core/clock.ts';
-import { messageOf } from '../../core/errors.ts';
+import { isRolloutError, messageOf } from '../../core/errors.ts';
 import { lowerId } from '../../core/ids.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -28,6 +28,9 @@ export interface PoolUse {
   /** Removed, since nobody took them in time. */
   readonly unused: number;
 }
+
+/** A sandbox that did not start, for a reason that passes, is made again; so often in all. */
+const maxTries = 3;
 
 interface Entry {
   readonly key: string;
@@ -78,20 +81,27 @@ export class WarmPool extends WrappedProvider {
     const { signal } = this.#ending;
     try {
       for await (const spec of schedule) {
-        while (this.#entries.length >= this.#options.size && !signal.aborted)
-          await this.#hasPlace.promise;
         if (signal.aborted) return;
-        const key = keyOf(spec);
-        const served = this.#served.get(key) ?? 0;
-        if (served > 0) this.#served.set(key, served - 1);
-        else if (!spec.forceBuild) this.#add(spec, key);
+        await this.#make(spec, 1);
       }
     } catch (error) {
       this.#warn('the pool of sandboxes is not filled any more', error);
     }
   }
 
-  #add(spec: EnvironmentSpec, key: string): void {
+  /** Waits for a place. Nothing is made for a trial that made its own meanwhile. */
+  async #make(spec: EnvironmentSpec, tries: number): Promise<void> {
+    const { signal } = this.#ending;
+    while (this.#entries.length >= this.#options.size && !signal.aborted)
+      await this.#hasPlace.promise;
+    if (signal.aborted) return;
+    const key = keyOf(spec);
+    const served = this.#served.get(key) ?? 0;
+    if (served > 0) this.#served.set(key, served - 1);
+    else if (!spec.forceBuild) this.#add(spec, key, tries);
+  }
+
+  #add(spec: EnvironmentSpec, key: string, tries: number): void {
     const { idleMs } = this.#options;
     const expiresAtMs = Date.parse(spec.labels.expiresAt) + idleMs;
     const made = {
@@ -103,7 +113,10 @@ export class WarmPool extends WrappedProvider {
     const started = environment.start({ signal: this.#ending.signal }).then(
       () => true,
       (error: unknown) => {
-        if (!this.#ending.signal.aborted) this.#warn('a sandbox of the pool did not start', error);
+        if (this.#ending.signal.aborted) return false;
+        this.#warn('a sandbox of the pool did not start', error);
+        const isPassing = isRolloutError(error) && error.retryable;
+        if (isPassing && tries < maxTries) this.#track(this.#make(spec, tries + 1));
         return false;
       },
     );

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../../src/core/clock.ts';
+import { RolloutError } from '../../../src/core/errors.ts';
 import { never } from '../../../src/core/linked-abort.ts';
 import { silentLogger } from '../../../src/core/logger.ts';
 import type { EnvironmentSpec } from '../../../src/environments/environment.ts';
@@ -104,3 +105,43 @@ test('a sandbox that died in the pool is not given to a trial', async (t) => {
   assert.equal(environment.name, '1');
   await environment.destroy();
 });
+
+test('a sandbox that did not start is made again, so that every trial finds one', async (t) => {
+  const { machine, pool } = poolOf(t, { size: 4 });
+  const failure = new RolloutError('ENVIRONMENT_START_FAILED', 'no room', { phase: 'environment' });
+  machine.faults.plant({ at: 'start', does: failure, times: 2 });
+  const specs = Array.from({ length: 8 }, (_, n) => debian(`trial-${n}`));
+  pool.fill(inOrder(...specs));
+  for (const spec of specs) {
+    await until(() => machine.sandboxes.size > 0);
+    const environment = pool.environment(spec);
+    await environment.start({ signal: never });
+    await environment.destroy();
+  }
+  assert.deepEqual(pool.use, { hits: 8, misses: 0, unused: 0 });
+});
+
+for (const [code, starts] of [
+  ['ENVIRONMENT_START_FAILED', 3],
+  ['IMAGE_NOT_FOUND', 1],
+] as const)
+  test(`a sandbox that fails with ${code} each time is tried ${starts} times in all`, async (t) => {
+    const { machine, pool } = poolOf(t, { size: 2 });
+    let tried = 0;
+    machine.faults.plant({
+      at: 'start',
+      does: new RolloutError(code, 'no', { phase: 'environment' }),
+      when: (name) => {
+        tried += name.startsWith('pool-') ? 1 : 0;
+        return name.startsWith('pool-');
+      },
+    });
+    pool.fill(inOrder(debian('1')));
+    await until(() => tried === starts);
+    await systemClock.sleep(30, never);
+    assert.equal(tried, starts);
+    const own = pool.environment(debian('1'));
+    await own.start({ signal: never });
+    assert.equal(own.name, '1');
+    await own.destroy();
+  });
