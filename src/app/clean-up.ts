@@ -1,6 +1,7 @@
 /** `slipway cleanup`: what dead runs left is removed, and everything else is named with the reason why it stays. */
 import { silentLogger } from '../core/logger.ts';
 import type { EnvironmentProvider, FoundSandbox } from '../environments/environment.ts';
+import { isAbandoned } from '../environments/shared/label-sweep.ts';
 import { reapDeadRuns } from '../environments/shared/reaper.ts';
 import { FileSandboxJournalStore } from '../store/file/file-sandbox-journal.ts';
 import type { AppPorts } from './ports.ts';
@@ -30,7 +31,10 @@ export async function cleanUp(
   const providers = await usableProviders(ports.environmentNames, { logger, signal }, ports);
   try {
     const journals = await FileSandboxJournalStore.open(ports.machine.stateDir, ports.locks);
-    const survey = await takeSurvey(journals, providers, signal);
+    const survey = await takeSurvey(journals, providers, {
+      signal,
+      nowMs: ports.clock.now().getTime(),
+    });
     if (options.isDryRun) return survey;
     const report = await reapDeadRuns({
       ...{ journals, providers, clock: ports.clock, logger, signal, deadlineMs },
@@ -55,16 +59,19 @@ export async function cleanUp(
 async function takeSurvey(
   journals: FileSandboxJournalStore,
   providers: ReadonlyMap<string, EnvironmentProvider>,
-  signal: AbortSignal,
+  { signal, nowMs }: { readonly signal: AbortSignal; readonly nowMs: number },
 ): Promise<CleanUpReport> {
   const removed = new Map<string, CleanedSandbox>();
   const leftAlone: CleanedSandbox[] = [];
   const problems: { provider: string; problem: string }[] = [];
-  const found: (CleanedSandbox & { readonly sandbox: FoundSandbox })[] = [];
+  const found: (CleanedSandbox & {
+    readonly sandbox: FoundSandbox;
+    readonly adapter: EnvironmentProvider;
+  })[] = [];
   for (const [provider, adapter] of providers)
     try {
       for (const sandbox of await adapter.list(signal))
-        found.push({ provider, name: sandbox.name, reason: '', sandbox });
+        found.push({ provider, name: sandbox.name, reason: '', sandbox, adapter });
     } catch (error) {
       signal.throwIfAborted();
       problems.push({ provider, problem: String(error) });
@@ -81,9 +88,11 @@ async function takeSurvey(
       run.release();
     }
   const live = new Set(await journals.liveRuns());
-  for (const { name, provider, sandbox } of found) {
-    const { storeId, runId } = sandbox.labels;
-    if (storeId !== journals.storeId)
+  for (const { name, provider, sandbox, adapter } of found) {
+    const { storeId, runId, expiresAt } = sandbox.labels;
+    if (storeId !== journals.storeId && isAbandoned(sandbox, adapter, nowMs))
+      removed.set(name, { name, provider, reason: `of another machine, expired at ${expiresAt}` });
+    else if (storeId !== journals.storeId)
       leftAlone.push({ name, provider, reason: `of another state folder (${storeId})` });
     else if (live.has(runId)) leftAlone.push({ name, provider, reason: `its run ${runId} lives` });
     else if (!removed.has(name))

@@ -6,6 +6,24 @@ import { environmentSpec } from '../fakes/environment/environment-spec.ts';
 import { FakeProvider } from '../fakes/environment/fake-provider.ts';
 import { AppFixture } from './app-fixture.ts';
 
+test('cleaning up removes what another machine left at a provider, some time after its expiry', async () => {
+  await using fixture = await AppFixture.create();
+  const provider = Object.assign(new FakeProvider(fixture.machine), { isRemote: true });
+  const ports = { ...fixture.ports, resolveProvider: () => Promise.resolve(provider) };
+  for (const [name, year] of [
+    ['past', 2020],
+    ['coming', 2100],
+  ] as const) {
+    const expiresAt = `${year}-01-01T00:00:00.000Z`;
+    const labels = { storeId: 'elsewhere', runId: 'run', trial: 't', expiresAt };
+    await provider.environment(environmentSpec(name, { labels })).start({ signal: never });
+  }
+  const report = await cleanUp({ isDryRun: false, signal: never }, ports);
+  const reason = 'of another machine, expired at 2020-01-01T00:00:00.000Z';
+  assert.deepEqual(report.removed, [{ name: 'past', provider: 'fake', reason }]);
+  assert.deepEqual([...fixture.machine.sandboxes.keys()], ['coming']);
+});
+
 test('cleaning up says what it removes and why the rest stays; a dry run touches nothing', async () => {
   await using fixture = await AppFixture.create();
   const journals = await fixture.journals();

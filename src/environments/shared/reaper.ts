@@ -1,6 +1,6 @@
 /**
  * Cleans up after runs that died: first what their journals name, then what carries labels of this state folder without a live run.
- * Never touched: sandboxes of another state folder, and sandboxes of a run that holds its lock. A run is forgotten only when all it
+ * Never touched: sandboxes of another state folder, but for those of a provider that are past their expiry, and sandboxes of a run that holds its lock. A run is forgotten only when all it
  * named is gone; otherwise its journal stays for the next attempt.
  */
 import type { Clock } from '../../core/clock.ts';
@@ -38,8 +38,8 @@ export interface ReapReport {
   readonly expiredForeign: readonly FoundSandbox[];
 }
 
-/** Removals under way at once. */
-const concurrency = 8;
+/** Removals under way at once: here they are work of this machine, at a provider only a wait. */
+const concurrency = { here: 8, remote: 64 } as const;
 
 /** A create call that a killed run had sent may still be at work in a daemon for this long. */
 const createInFlightMs = 3_000;
@@ -71,7 +71,8 @@ export async function reapDeadRuns(options: ReapOptions): Promise<ReapReport> {
 /** One cleaning: what was removed, what was not, and the removal itself. */
 export class Reaping {
   readonly #options: ReapOptions;
-  readonly #limiter = new Limiter(concurrency);
+  readonly #here = new Limiter(concurrency.here);
+  readonly #remote = new Limiter(concurrency.remote);
   readonly #removed = new Set<string>();
   readonly #failed = new Map<string, ReapFailure>();
   readonly #endsAtMs: number;
@@ -92,8 +93,10 @@ export class Reaping {
 
   /** Whether the sandbox is gone. */
   async remove(kind: string, name: string): Promise<boolean> {
+    const isRemote = this.#options.providers.get(kind)?.isRemote === true;
+    const limiter = isRemote ? this.#remote : this.#here;
     return await this.#attempt(name, () =>
-      this.#limiter.run(this.signal, () => this.#removeOnce(kind, name)),
+      limiter.run(this.signal, () => this.#removeOnce(kind, name)),
     );
   }
 

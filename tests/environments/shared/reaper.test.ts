@@ -137,6 +137,22 @@ test('an expired sandbox of another state folder is reported and stays', async (
   assert.ok(w.machine.sandboxes.has('stranger'));
 });
 
+test('one of a provider is removed some time after its expiry: its machine may be gone for good', async () => {
+  await using w = await world();
+  Object.assign(w.provider, { isRemote: true });
+  await w.makeSandbox('stranger', 'run', 'another-store');
+  const leftMs = Date.parse('2031-01-01T00:00:00.000Z') - w.clock.now().getTime();
+  for (const [passedMs, removed] of [
+    [leftMs - 60_000, []],
+    [5 * 60_000, []],
+    [10 * 60_000, ['stranger']],
+  ] as const) {
+    await w.clock.sleep(passedMs, never);
+    assert.deepEqual((await w.reap()).removed, removed);
+  }
+  assert.equal(w.machine.sandboxes.size, 0);
+});
+
 test('what cannot be removed is reported, keeps its run, and is tried again by the next cleaning', async () => {
   await using w = await world();
   await w.endedRun('dead', ['a', 'stuck']);
@@ -209,6 +225,29 @@ test('a cancelled cleaning rejects with the reason and lets go of the runs', asy
   assert.equal(run?.owner.runId, 'dead');
   run.release();
 });
+
+for (const [where, isRemote, wanted] of [
+  ['on this machine', false, 8],
+  ['at a provider', true, 64],
+] as const)
+  test(`sandboxes ${where} are removed ${wanted} at a time`, async () => {
+    await using w = await world();
+    Object.assign(w.provider, { isRemote });
+    const names = Array.from({ length: 100 }, (_, n) => `box-${n}`);
+    await w.endedRun('dead', names);
+    for (const name of names) await w.makeSandbox(name, 'dead');
+    const destroyByName = w.provider.destroyByName.bind(w.provider);
+    let [running, peak] = [0, 0];
+    w.provider.destroyByName = async (name, options) => {
+      running += 1;
+      peak = Math.max(peak, running);
+      await systemClock.sleep(5, never);
+      running -= 1;
+      return await destroyByName(name, options);
+    };
+    assert.equal((await w.reap()).removed.length, 100);
+    assert.equal(peak, wanted);
+  });
 
 test('two cleanings at once do not work on the same run', async () => {
   await using w = await world();
