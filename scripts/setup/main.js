@@ -8,6 +8,7 @@ import { provideAtifPeers } from './atif-peers.js';
 import { provideBaseImage } from './base-image.js';
 import { provideCompose } from './compose-plugin.js';
 import { provideDocker } from './docker-daemon.js';
+import { provideDockerRegistry } from './docker-registry.js';
 import { provideDaytonaPeer } from './daytona-peer.js';
 import { provideHarborPeer } from './harbor-peer.js';
 import { provideLlama } from './llama.js';
@@ -41,6 +42,7 @@ export async function setUp(parts) {
   if (parts.includes('docker')) problems.push(await step('docker', provideDocker));
   if (parts.includes('compose')) problems.push(await step('compose', provideCompose));
   if (parts.includes('tests')) problems.push(await step('nats server', provideNatsServer));
+  if (parts.includes('tests')) problems.push(await step('image registry', provideDockerRegistry));
   if (parts.includes('tests')) problems.push(await step('trajectory peers', provideAtifPeers));
   if (parts.includes('tests')) problems.push(await step('gguf runtime', provideLlama));
   if (parts.includes('tests')) problems.push(await step('osmosis peer', provideOsmosisPeer));

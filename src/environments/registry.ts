@@ -81,13 +81,13 @@ const environments: ReadonlyMap<string, Factory> = new Map<string, Factory>([
     'skypilot',
     async (settings) => {
       const { SkypilotProvider } = await import('./skypilot/skypilot-provider.ts');
-      const { clock, logger, hostVariables, extraCaBundle } = settings;
+      const { clock, logger, hostVariables, extraCaBundle, locks, cacheDir } = settings;
       // An option that is empty is one that is unset.
       const given = Object.entries(ownOptions(settings)).filter(([, value]) => value !== '');
       const registry = hostVariables['HARBOR_SKYPILOT_REGISTRY'] ?? null;
       return new SkypilotProvider(
         { extraCaBundle, registry, ...Object.fromEntries(given) },
-        { clock, logger, hostVariables },
+        { clock, logger, hostVariables, buildLocks: { locks, dir: join(cacheDir, 'locks') } },
       );
     },
   ],

@@ -4,7 +4,12 @@ export const skypilotDeclines: readonly string[] = [
   ...['dynamicNetworkPolicy', 'hostEndpoint', 'layers'],
   // This host does not see the processes of a cluster.
   ...['inspect.waits', 'inspect.no-sandbox'],
-  // No registry stands between this machine and the cluster.
-  ...['image.build', 'image.user', 'image.entrypoint', 'image.single-flight'],
-  ...['image.build-fails', 'image.negative-cache', 'image.absent-base', 'image.build-aborted'],
+  // In an image of another user nobody becomes root.
+  'image.user',
+];
+
+/** Besides, where no registry stands between this machine and the cluster. */
+export const skypilotImages: readonly string[] = [
+  ...['image.build', 'image.entrypoint', 'image.single-flight', 'image.build-fails'],
+  ...['image.negative-cache', 'image.absent-base', 'image.build-aborted'],
 ];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { systemClock, type Clock } from '../../core/clock.ts';
 import { RolloutError } from '../../core/errors.ts';
+import type { LockPort } from '../../core/lock.ts';
 import { silentLogger, type Logger } from '../../core/logger.ts';
 
 /** Harbor hands an empty string on where nothing was set. */
@@ -70,8 +71,16 @@ export interface SkyPorts {
   readonly logger: Logger;
   /** For the SDK (`SKYPILOT_…`, HOME, PATH) and for the builder of images. */
   readonly hostVariables: Readonly<Record<string, string | undefined>>;
+  /** By which processes of this machine build an image one after the other; null = each builds for itself. */
+  readonly buildLocks: { readonly locks: LockPort; readonly dir: string } | null;
 }
 
 export function skyPorts(ports: Partial<SkyPorts>): SkyPorts {
-  return { clock: systemClock, logger: silentLogger, hostVariables: {}, ...ports };
+  return {
+    clock: systemClock,
+    logger: silentLogger,
+    hostVariables: {},
+    buildLocks: null,
+    ...ports,
+  };
 }

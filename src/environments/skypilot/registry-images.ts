@@ -1,10 +1,12 @@
 /** Images of Dockerfiles: a cluster takes them from a registry only, so they are built on this machine and pushed there, once for each content. */
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { access, constants } from 'node:fs/promises';
 import type { Clock } from '../../core/clock.ts';
 import { messageOf, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
+import { makeFolder } from '../../core/make-folder.ts';
 import { SingleFlight } from '../../core/single-flight.ts';
 import type { ImageSource } from '../environment.ts';
 import { NegativeCache } from '../shared/negative-cache.ts';
@@ -23,14 +25,16 @@ export class RegistryImages {
   readonly #options: CompiledSkyOptions;
   readonly #clock: Clock;
   readonly #variables: SkyPorts['hostVariables'];
+  readonly #locks: SkyPorts['buildLocks'];
   readonly #flights = new SingleFlight<string>();
   readonly #failures: NegativeCache<RolloutError>;
   readonly #pushed = new Set<string>();
 
-  constructor(options: CompiledSkyOptions, { clock, hostVariables }: SkyPorts) {
+  constructor(options: CompiledSkyOptions, { clock, hostVariables, buildLocks }: SkyPorts) {
     this.#options = options;
     this.#clock = clock;
     this.#variables = hostVariables;
+    this.#locks = buildLocks;
     this.#failures = new NegativeCache({ ttlMs: failureMs, clock });
   }
 
@@ -65,12 +69,25 @@ export class RegistryImages {
   ): Promise<string> {
     const { reference, signal, onProgress } = how;
     const builder = await this.#builder();
+    using held = new DisposableStack();
+    held.use(await this.#turn(reference, signal));
     if (how.forceBuild || !(await this.#isThere(builder, reference, signal))) {
       await this.#build(builder, image, { reference, signal, onProgress });
       await this.#push(builder, reference, { signal, onProgress });
     }
     this.#pushed.add(reference);
     return reference;
+  }
+
+  /** Of all processes of this machine: the next one finds the image in the registry. */
+  async #turn(reference: string, signal: AbortSignal): Promise<Disposable> {
+    if (this.#locks === null) return { [Symbol.dispose]: () => undefined };
+    const { locks, dir } = this.#locks;
+    await makeFolder(dir, { mode: 0o700 });
+    const digest = createHash('sha256').update(reference).digest('hex').slice(0, tagDigits);
+    const timeoutMs = this.#options.buildTimeoutMs;
+    const lock = await locks.acquire(path.join(dir, `sky-${digest}.lock`), { timeoutMs, signal });
+    return { [Symbol.dispose]: () => lock.release() };
   }
 
   async #isThere(builder: Builder, reference: string, signal: AbortSignal): Promise<boolean> {

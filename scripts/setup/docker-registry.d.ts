@@ -1,0 +1,2 @@
+export declare function dockerRegistryPath(): string | null;
+export declare function provideDockerRegistry(): Promise<string>;
