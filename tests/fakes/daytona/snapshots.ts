@@ -42,6 +42,8 @@ export class FakeSnapshots implements AsyncDisposable {
   readonly #working = new Set<Promise<void>>();
   /** How many builds have begun. */
   builds = 0;
+  /** How long each takes, on the host's clock. */
+  buildMs = 0;
 
   constructor(host: SandboxHost, storage: ObjectStorage) {
     this.#host = host;
@@ -108,6 +110,7 @@ export class FakeSnapshots implements AsyncDisposable {
   async #build(snapshot: FakeSnapshot): Promise<void> {
     this.builds += 1;
     snapshot.state = 'building';
+    await this.#host.clock.sleep(this.buildMs, never);
     try {
       const sandbox = this.#host.create({ image: await snapshot.image, isFree: true });
       try {

@@ -35,14 +35,14 @@ export class ClusterBench implements AsyncDisposable {
   static async open(
     options: Omit<FakeClusterOptions, 'host'> & {
       readonly light?: boolean;
-      readonly host?: Omit<SandboxHostOptions, 'sandboxes'>;
+      readonly host?: Partial<SandboxHostOptions>;
     } = {},
   ): Promise<ClusterBench> {
     const { light = false, host: hostOptions = {}, ...rest } = options;
-    const local = light ? null : new LocalBench();
+    const local = light || hostOptions.sandboxes !== undefined ? null : new LocalBench();
     const provider = local?.provider({ runtime: 'runc' }) ?? null;
     await provider?.preflight(never);
-    const host = new SandboxHost({ ...hostOptions, sandboxes: provider ?? {} });
+    const host = new SandboxHost({ sandboxes: provider ?? {}, ...hostOptions });
     return new ClusterBench({ cluster: await FakeCluster.open({ ...rest, host }), host }, local);
   }
 

@@ -204,7 +204,8 @@ export class FakeCluster implements AsyncDisposable {
           ...(creationTimestamp && { creationTimestamp }),
         };
         const changed = store.change({ ...document, metadata });
-        await this.#kubelet.filter();
+        if (resource === 'networkpolicies')
+          for (const policy of [old, changed]) await this.#kubelet.filter(policy);
         return found(changed);
       }
       case 'delete':
@@ -234,7 +235,7 @@ export class FakeCluster implements AsyncDisposable {
     };
     if (resource === 'networkpolicies') {
       const policy = store.add(namespaced);
-      await this.#kubelet.filter();
+      await this.#kubelet.filter(policy);
       return policy;
     }
     const bringUp = this.#kubelet.take(namespaced); // refuses before anything is there
@@ -255,7 +256,7 @@ export class FakeCluster implements AsyncDisposable {
       throw new Refusal(409, 'Conflict', `the UID in the precondition (${uid}) does not match`);
     if (resource === 'networkpolicies') {
       store.remove(name);
-      await this.#kubelet.filter();
+      await this.#kubelet.filter(object);
       return { apiVersion: 'v1', kind: 'Status', status: 'Success', details: { name } };
     }
     if (object.metadata.deletionTimestamp !== undefined) return object;

@@ -4,7 +4,7 @@ import { isRolloutError, messageOf } from '../../../src/core/errors.ts';
 import type { HostedSandbox } from '../sandbox-host/hosted-sandbox.ts';
 import type { Egress } from '../sandbox-host/sandbox-body.ts';
 import type { SandboxHost } from '../sandbox-host/sandbox-host.ts';
-import { selects, type ApiObject, type ObjectStore } from './object-store.ts';
+import type { ApiObject, ObjectStore } from './object-store.ts';
 import type { ContainerSpec, PodSpec, PolicySpec } from './validation.ts';
 
 export interface KubeletParts {
@@ -55,8 +55,8 @@ export class Kubelet {
   }
 
   /** After a policy came, changed or went: pods that it selects are filtered anew. */
-  async filter(): Promise<void> {
-    const pods = this.#parts.pods.list();
+  async filter(policy: ApiObject): Promise<void> {
+    const pods = this.#parts.pods.list().filter((pod) => isSelected(pod, policy));
     await Promise.all(
       pods.map(async (pod) => this.running(pod.metadata.name)?.setEgress(this.#egressOf(pod))),
     );
@@ -160,16 +160,11 @@ export class Kubelet {
 
   #egressOf(pod: ApiObject): Egress {
     if (!this.#parts.enforcesPolicies) return 'all';
-    const labels = pod.metadata.labels ?? {};
     const specs = this.#parts.policies
       .list()
+      .filter((policy) => isSelected(pod, policy))
       .map((policy) => policy['spec'] as PolicySpec)
-      .filter(({ podSelector, policyTypes = [] }) => {
-        const terms = Object.entries(podSelector.matchLabels ?? {}).map(
-          ([key, value]) => `${key}=${value}`,
-        );
-        return policyTypes.includes('Egress') && selects(terms.join(), labels);
-      });
+      .filter(({ policyTypes = [] }) => policyTypes.includes('Egress'));
     if (specs.length === 0) return 'all';
     const rules = specs.flatMap(({ egress = [] }) => egress);
     if (rules.some(({ to }) => to === undefined)) return 'all';
@@ -178,6 +173,12 @@ export class Kubelet {
     );
     return cidrs.length === 0 ? 'none' : { cidrs };
   }
+}
+
+function isSelected(pod: ApiObject, policy: ApiObject): boolean {
+  const { matchLabels = {} } = (policy['spec'] as PolicySpec).podSelector;
+  const labels = pod.metadata.labels ?? {};
+  return Object.entries(matchLabels).every(([key, value]) => labels[key] === value);
 }
 
 function statusOf(container: ContainerSpec, state: object): object {
