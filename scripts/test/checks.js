@@ -3,7 +3,7 @@ import { run } from '../setup/programs.js';
 import { repositoryDir } from '../setup/repository.js';
 import { resultLine } from './tally.js';
 
-const checkMs = 5 * 60_000;
+const checkMs = 10 * 60_000;
 
 export const checks = [
   { name: 'lint', program: 'eslint', argv: ['.', '--max-warnings', '0'] },

@@ -1,4 +1,5 @@
 export interface TestPlan {
+  readonly measuring: readonly string[];
   readonly alone: readonly string[];
   readonly engine: readonly string[];
   readonly paired: readonly string[];

@@ -3,17 +3,21 @@ import { globSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
 import { repositoryDir } from '../setup/repository.js';
 
-/** Compare the whole machine before and after, or measure it: one file at a time, with nothing beside. */
-const aloneFiles = /^tests\/chaos\//;
+/** Measure times: one file at a time, with nothing beside. */
+const measuringFiles = /^tests\/chaos\/(?:flood|streams)\//;
 
-/** Wait for the Docker engine nearly all of their time: one after the other, beside everything but those that run alone. */
+/** Compare the whole machine before and after: one file at a time, with nothing beside that makes sandboxes. */
+const aloneFiles = /^tests\/chaos\/(?:killed-|run-leaves-)/;
+
+/** Wait for the Docker engine nearly all of their time: one after the other, beside everything that is not alone. */
 const engineFiles = /^tests\/(?:conformance\/docker\.|environments\/docker\/)/;
 
 /** Run real sandboxes, engines and servers, and wait for them much of their time: two at a time, on any machine. */
-const pairedFiles = /^tests\/(?:conformance|integration)\//;
+const pairedFiles = /^tests\/(?:chaos|conformance|integration)\//;
 
 /**
  * @typedef {object} TestPlan Paths relative to the repository.
+ * @property {readonly string[]} measuring
  * @property {readonly string[]} alone
  * @property {readonly string[]} engine
  * @property {readonly string[]} paired
@@ -31,10 +35,11 @@ export function selectTestFiles(patterns) {
       patterns.length === 0 ||
       patterns.some((pattern) => file.includes(pattern) || matchesGlob(file, pattern)),
   );
-  const [alone, afterAlone] = split(chosen, aloneFiles);
+  const [measuring, afterMeasuring] = split(chosen, measuringFiles);
+  const [alone, afterAlone] = split(afterMeasuring, aloneFiles);
   const [engine, afterEngine] = split(afterAlone, engineFiles);
   const [paired, plain] = split(afterEngine, pairedFiles);
-  return { alone, engine, paired, plain };
+  return { measuring, alone, engine, paired, plain };
 }
 
 /** @param {readonly string[]} files @param {RegExp} kind @returns {[string[], string[]]} Those of the kind, and the others. */

@@ -4,7 +4,7 @@ import { killRuns } from './killed-runs.ts';
 
 describe('a run that was killed', () => {
   for (const [environment, moments] of [
-    ['local', 3],
+    ['local', 2],
     ['docker', 2],
   ] as const)
     it(`is cleaned up and resumed by the next start in ${environment}`, async () => {
@@ -16,7 +16,7 @@ describe('a run that was killed', () => {
   it('control: sandboxes that no start removes are seen', async () => {
     const report = await killRuns({
       environment: 'local',
-      moments: 3,
+      moments: 2,
       seed: 7,
       isJournalLost: true,
     });

@@ -6,7 +6,7 @@ import { DaytonaBench } from '../environments/daytona/daytona-bench.ts';
 import { baseImage, LocalBench, whyNoRunc } from '../environments/local/local-bench.ts';
 import { answerTask } from '../trial/trial-bench.ts';
 import { backendSuite } from './backend-suite.ts';
-import { remoteRollouts } from './reduced-cases.ts';
+import { reducedRollouts } from './reduced-cases.ts';
 import { obedient, withTasks } from './trial-backends.ts';
 
 const reason = whyNoRunc();
@@ -29,7 +29,7 @@ if (reason === null) {
     kind: 'native',
     chargesQueueTime: false,
     leavesFiles: true,
-    only: remoteRollouts(),
+    only: reducedRollouts(),
     open: async () => {
       const provider = bench.provider();
       await provider.preflight(never);

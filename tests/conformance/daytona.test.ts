@@ -6,7 +6,7 @@ import { DaytonaService, fakeKey } from '../fakes/daytona/daytona-service.ts';
 import { SandboxHost } from '../fakes/sandbox-host/sandbox-host.ts';
 import { daytonaCases, daytonaDeclines } from './daytona-declines.ts';
 import { environmentSuite } from './environment-suite.ts';
-import { remoteCases } from './reduced-cases.ts';
+import { reducedCases } from './reduced-cases.ts';
 
 const reason = whyNoRunc();
 if (reason === null) {
@@ -24,7 +24,7 @@ if (reason === null) {
     provider: () => new DaytonaProvider({ apiUrl: service.apiUrl, apiKey: fakeKey, pollMs: 50 }),
     image: baseImage,
     declines: daytonaDeclines,
-    only: remoteCases() ?? daytonaCases,
+    only: reducedCases() ?? daytonaCases,
     leftovers: (prefix) =>
       Promise.resolve(
         service.sandboxes.map(({ name }) => name).filter((name) => name.startsWith(prefix)),

@@ -4,7 +4,7 @@ import { baseImage, whyNoRunc } from '../environments/local/local-bench.ts';
 import { ClusterBench } from '../fakes/kubernetes/cluster-bench.ts';
 import { environmentSuite } from './environment-suite.ts';
 import { kubernetesDeclines } from './kubernetes-declines.ts';
-import { remoteCases } from './reduced-cases.ts';
+import { reducedCases } from './reduced-cases.ts';
 
 const reason = whyNoRunc();
 if (reason === null) {
@@ -15,7 +15,7 @@ if (reason === null) {
     provider: () => bench.provider(),
     image: baseImage,
     declines: kubernetesDeclines,
-    only: remoteCases(),
+    only: reducedCases(),
     leftovers: () => Promise.resolve(bench.leftovers()),
   });
 } else test('environment conformance: kubernetes', { skip: reason }, () => undefined);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { after, test } from 'node:test';
 import { baseImage, LocalBench, whyNoProot } from '../environments/local/local-bench.ts';
 import { environmentSuite } from './environment-suite.ts';
+import { reducedCases } from './reduced-cases.ts';
 
 const reason = whyNoProot();
 if (reason === null) {
@@ -15,6 +16,7 @@ if (reason === null) {
     kind: 'local',
     provider: () => bench.provider({ runtime: 'process', isUnsandboxedAllowed: true }),
     image: baseImage,
+    only: reducedCases(),
     specDefaults: { network: { mode: 'public' } },
     declines: [
       ...[

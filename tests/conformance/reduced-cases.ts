@@ -1,8 +1,8 @@
 /**
- * Of the cases of remote environments, those that `npm test` has time for: one of each kind of thing that can go wrong between us and a provider.
- * `npm run prove -- providers` runs all of them, by the variable.
+ * Of the cases of remote environments and of plain processes, those that `npm test` has time for: one of each kind of thing that can go wrong.
+ * `npm run prove -- conformance` and `npm run prove -- providers` run all of them, by the variable.
  */
-const reduced: readonly string[] = [
+const cases: readonly string[] = [
   ...['start.report', 'start.workdir', 'start.env', 'start.absent-image'],
   ...['exec.streams-and-code', 'exec.truncation', 'exec.output-as-it-comes', 'exec.stdin'],
   ...['exec.env-not-in-argv', 'exec.cwd', 'exec.user-name', 'exec.user-unknown', 'exec.timeout'],
@@ -14,7 +14,7 @@ const reduced: readonly string[] = [
   ...['destroy.during-exec', 'destroy.aborted-start', 'destroy.by-name', 'list.labels'],
 ];
 
-const reducedRollouts: readonly string[] = [
+const rollouts: readonly string[] = [
   'grades: begins, then completes, then has a finite reward',
   'fails as a value, with a code and without a reward',
   'is aborted before it has done anything, and twice',
@@ -22,11 +22,11 @@ const reducedRollouts: readonly string[] = [
 
 const isWhole = process.env['SLIPWAY_WHOLE_CONFORMANCE'] === '1';
 
-export function remoteCases(): readonly string[] | undefined {
-  return isWhole ? undefined : reduced;
+export function reducedCases(): readonly string[] | undefined {
+  return isWhole ? undefined : cases;
 }
 
-/** The same of the backend `native` on them. */
-export function remoteRollouts(): readonly string[] | undefined {
-  return isWhole ? undefined : reducedRollouts;
+/** The same of the backend `native` on remote environments. */
+export function reducedRollouts(): readonly string[] | undefined {
+  return isWhole ? undefined : rollouts;
 }

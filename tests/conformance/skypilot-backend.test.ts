@@ -8,7 +8,7 @@ import { SandboxHost } from '../fakes/sandbox-host/sandbox-host.ts';
 import { SkyServer } from '../fakes/skypilot/sky-server.ts';
 import { answerTask } from '../trial/trial-bench.ts';
 import { backendSuite } from './backend-suite.ts';
-import { remoteRollouts } from './reduced-cases.ts';
+import { reducedRollouts } from './reduced-cases.ts';
 import { obedient, withTasks } from './trial-backends.ts';
 
 const reason = whyNoRunc();
@@ -33,7 +33,7 @@ if (reason === null) {
     kind: 'native',
     chargesQueueTime: false,
     leavesFiles: true,
-    only: remoteRollouts(),
+    only: reducedRollouts(),
     open: async () => {
       const provider = new SkypilotProvider({}, { hostVariables: server.variables });
       providers.push(provider);

@@ -6,14 +6,14 @@ import { SkyServer } from '../fakes/skypilot/sky-server.ts';
 import { cachePullingFrom, ImageRegistry, whyNoPushes } from '../support/image-registry.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import { environmentSuite } from './environment-suite.ts';
-import { remoteCases } from './reduced-cases.ts';
+import { reducedCases } from './reduced-cases.ts';
 import { skypilotDeclines, skypilotImages } from './skypilot-declines.ts';
 
 const reason = whyNoRunc();
 if (reason === null) {
   const bench = new LocalBench();
   // The reduced form has no case with an image of its own.
-  const only = remoteCases();
+  const only = reducedCases();
   const whyNoImages = only === undefined ? await whyNoPushes() : 'not asked for';
   const registry = whyNoImages === null ? await ImageRegistry.start() : null;
   const sandboxes = bench.provider({

@@ -35,13 +35,15 @@ describe('jobs in lanes', () => {
 
 describe('the plan of the tests', () => {
   it('holds every file once', () => {
-    const { alone, engine, paired, plain } = selectTestFiles([]);
+    const { measuring, alone, engine, paired, plain } = selectTestFiles([]);
     const all = globSync('tests/**/*.test.ts', { cwd: root }).sort();
-    assert.deepEqual([...alone, ...engine, ...paired, ...plain].sort(), all);
+    assert.deepEqual([...measuring, ...alone, ...engine, ...paired, ...plain].sort(), all);
   });
 
   for (const [kind, file] of [
+    ['measuring', 'tests/chaos/flood/flood.test.ts'],
     ['alone', 'tests/chaos/killed-runs.test.ts'],
+    ['paired', 'tests/chaos/fleet/fleet.test.ts'],
     ['engine', 'tests/conformance/docker.test.ts'],
     ['engine', 'tests/environments/docker/docker-environment.test.ts'],
     ['paired', 'tests/conformance/local.test.ts'],
@@ -50,7 +52,7 @@ describe('the plan of the tests', () => {
     it(`${file} is ${kind}`, () => {
       const plan = selectTestFiles([file]);
       assert.deepEqual(plan, {
-        ...{ alone: [], engine: [], paired: [], plain: [] },
+        ...{ measuring: [], alone: [], engine: [], paired: [], plain: [] },
         [kind]: [file],
       });
     });

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
+const repositoryDir = path.resolve(import.meta.dirname, '../..');
 
 export interface MachineState {
   readonly containers: ReadonlySet<string>;
@@ -115,10 +116,12 @@ async function sandboxProcesses(): Promise<Set<string>> {
       const [, name = '', state = ''] = /\((.*)\) (\S)/s.exec(stat ?? '') ?? [];
       if (state === 'Z') continue; // dead; whoever inherited it has not read its exit code yet
       const words = (command ?? '').replaceAll('\0', ' ').trim();
+      // A checkout may lie in a folder that is named like us, and other checks run in it.
+      const ownWords = words.replaceAll(repositoryDir, '');
       const isOurs =
         [...sandboxPrograms].some((program) => name.startsWith(program)) ||
         (cgroup ?? '').includes('slipway') ||
-        /bin\/slipway|slipway-/.test(words);
+        /bin\/slipway|slipway-/.test(ownWords);
       if (isOurs) found.add(`${pid} ${name} ${words.slice(0, 120)}`);
     } catch {
       // the process ended while we looked
