@@ -16,6 +16,7 @@ import { never } from '../core/linked-abort.ts';
 import { Scope } from '../core/scope.ts';
 import type { GatewayControl } from '../gateway/gateway-control.ts';
 import { SamplesThread } from '../gateway/samples/samples-thread.ts';
+import type { FleetFrontParts } from '../scheduler/jetstream/fleet-front.ts';
 import { HangFinder } from '../scheduler/hang-finder.ts';
 import { RolloutScheduler } from '../scheduler/rollout-scheduler.ts';
 import { buildControlServer } from '../server/control-server.ts';
@@ -77,7 +78,7 @@ export interface StartServerOptions {
     readonly store?: (store: RolloutStore) => RolloutStore;
     readonly callbacks?: (callbacks: CallbackDelivery) => CallbackDelivery;
     readonly gateway?: (gateway: GatewayControl) => GatewayControl;
-  };
+  } & Pick<FleetFrontParts, 'makePlacement'>;
 }
 
 /** How long ending running rollouts may take, and how long the last words of callbacks and spans. */
@@ -159,7 +160,7 @@ export async function startServer(
   const front =
     config.queue.url.length === 0
       ? null
-      : await openFront(config, { ports, logger: log, sources, mask, scope });
+      : await openFront(config, { ports, logger: log, sources, mask, scope, ...replace });
   const gateway = openGateway(config, {
     ...{ ports, logger: log, policy },
     health: () => healthOf(scheduler, { instanceId, isKnownCaller: false }),

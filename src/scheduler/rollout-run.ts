@@ -271,7 +271,11 @@ export class RolloutRun {
     const rolloutId = rollout.id;
     const isOurs = rollout.claim('dispatcher') || rollout.endedBy === 'backend';
     if (!isOurs || isTerminal(rollout.state)) {
-      parts.logger.log('error', 'the end of a rollout broke', { rolloutId, error: traceOf(error) });
+      // What waited for a host ends with the cancellation that asked for it.
+      if (!isRolloutError(error, 'CANCELLED'))
+        parts.logger.log('error', 'the end of a rollout broke', {
+          ...{ rolloutId, error: traceOf(error) },
+        });
       return;
     }
     const failure = failureOf(error, 'server');

@@ -6,7 +6,7 @@ import type { SecretSources } from '../../config/serve/read-secrets.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Scope } from '../../core/scope.ts';
 import type { GatewayControl } from '../../gateway/gateway-control.ts';
-import { FleetFront } from '../../scheduler/jetstream/fleet-front.ts';
+import { FleetFront, type FleetFrontParts } from '../../scheduler/jetstream/fleet-front.ts';
 import { FleetBackend, FleetGateway } from '../../scheduler/jetstream/fleet-ports.ts';
 import type { HostPlaces } from '../../scheduler/scheduler-parts.ts';
 import type { RolloutStore } from '../../store/rollout-store.ts';
@@ -32,9 +32,9 @@ export async function openFront(
     readonly sources: SecretSources;
     readonly mask: SecretMask;
     readonly scope: Scope;
-  },
+  } & Pick<FleetFrontParts, 'makePlacement'>,
 ): Promise<OpenedFront> {
-  const { ports, logger, sources, mask, scope } = parts;
+  const { ports, logger, sources, mask, scope, makePlacement } = parts;
   const bus = await openBus(config, { sources, mask, name: `slipway serve ${os.hostname()}` });
   scope.defer(() => bus.close());
   const front = await FleetFront.open(
@@ -44,7 +44,7 @@ export async function openFront(
       backendKind: config.backend.kind,
       filesDir: path.join(config.dataDir, 'host-files'),
     },
-    { clock: ports.clock, logger },
+    { clock: ports.clock, logger, ...(makePlacement !== undefined && { makePlacement }) },
   );
   scope.defer(() => front.close());
   return {

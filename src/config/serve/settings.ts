@@ -205,7 +205,7 @@ export const settings = {
     url: setting(listed, [], 'NATS servers, by which hosts of `slipway worker` execute the rollouts; none = this process does', { flag: 'queue' }),
     prefix: setting(word, 'slipway', 'name of the service on these servers: its front end and its workers have the same'),
     replicas: setting(optionalCount, null, 'copies of what the servers keep (default: 3 in a cluster, else 1)'),
-    leaseMs: setting(seconds(2), 10_000, 'a worker that hears nothing for so long ends what it runs; half as long again, and it is lost', { key: 'lease_sec' }),
+    leaseMs: setting(seconds(2), 10_000, 'a worker that is not heard for so long ends what it runs; half as long again, and it is lost', { key: 'lease_sec' }),
     user: setting(text, null, 'user of the servers'),
     password: setting(secretPlace, null, 'where the password of that user is'),
     token: setting(secretPlace, null, 'where the token for the servers is'),

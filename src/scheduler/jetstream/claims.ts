@@ -29,6 +29,7 @@ export type ClaimAnswer =
 
 const retryMs = 50;
 const limitMs = 10_000;
+const frontKey = 'front';
 const encoder = new TextEncoder();
 
 export interface ClaimBook {
@@ -40,14 +41,14 @@ export interface ClaimBook {
 }
 
 /** What a change of a claim may take: a bucket that takes none in this time takes none soon. QUEUE_UNAVAILABLE. */
-export function claimLimit(signal: AbortSignal): LinkedAbort {
+export function claimLimit(signal: AbortSignal, ms = limitMs): LinkedAbort {
   const reason = (): RolloutError =>
     new RolloutError('QUEUE_UNAVAILABLE', 'the queue takes no claim of the rollout', {
       phase: 'server',
       remedy:
         'Look at the NATS servers: whether they have a quorum, space, and rights for this user.',
     });
-  return new LinkedAbort([signal], { ms: limitMs, reason });
+  return new LinkedAbort([signal], { ms, reason });
 }
 
 export class Claims implements ClaimBook {
@@ -122,6 +123,24 @@ export class Claims implements ClaimBook {
         await delay(retryMs, undefined, { signal });
       }
     }
+  }
+
+  /** A life of the front end begins; true = the one before it did not end in order. */
+  async frontBegins(epoch: string, signal: AbortSignal): Promise<boolean> {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        const before = await this.#bucket.get(frontKey);
+        await this.#bucket.put(frontKey, epoch);
+        return before?.operation === 'PUT' && before.string() !== epoch;
+      } catch {
+        await delay(retryMs, undefined, { signal });
+      }
+    }
+  }
+
+  async frontEnds(): Promise<void> {
+    await this.#bucket.purge(frontKey);
   }
 
   /** Of lives of the front end that are over. */

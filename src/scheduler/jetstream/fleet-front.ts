@@ -8,13 +8,13 @@ import path from 'node:path';
 import type { KeptFile } from '../../wire/rollout/kept-file.ts';
 import { messageOf, RolloutError } from '../../core/errors.ts';
 import { errorOf, faultOf } from '../../core/error-fault.ts';
-import { LinkedAbort } from '../../core/linked-abort.ts';
+import { LinkedAbort, never } from '../../core/linked-abort.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { FairQueueParts } from '../fair-queue.ts';
 import type { RolloutQueue } from '../queue.ts';
 import type { HostPlaces } from '../scheduler-parts.ts';
-import { Claims } from './claims.ts';
+import { claimLimit, Claims } from './claims.ts';
 import { takeFiles, type CarriedFile } from './file-carrier.ts';
 import { FleetHost } from './fleet-host.ts';
 import {
@@ -37,7 +37,8 @@ const lostAfterLeases = 1.5;
 const leastClaimMs = 30_000;
 const retryMs = 100;
 const publishMs = 2_000;
-const frontKey = 'front';
+/** After the death of a node the others elect a leader first. */
+const openMs = 30_000;
 
 export interface FleetFrontOptions {
   readonly version: string;
@@ -48,11 +49,18 @@ export interface FleetFrontOptions {
   readonly filesDir: string;
 }
 
+export interface FleetFrontParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How a lease is kept; for proofs that break it on purpose. */
+  readonly makePlacement?: (rolloutId: string, lease: string) => Placement;
+}
+
 export class FleetFront implements HostPlaces {
   readonly epoch = randomBytes(8).toString('hex');
   readonly #bus: NatsBus;
   readonly #options: FleetFrontOptions;
-  readonly #parts: { readonly clock: Clock; readonly logger: Logger };
+  readonly #parts: FleetFrontParts;
   readonly #claims: Claims;
   readonly #life = new LinkedAbort([]);
   readonly #hosts = new Map<string, FleetHost>();
@@ -65,11 +73,7 @@ export class FleetFront implements HostPlaces {
   #lastLease = 0;
   #facts: HostFacts | null = null;
 
-  private constructor(
-    bus: NatsBus,
-    options: FleetFrontOptions,
-    parts: { readonly clock: Clock; readonly logger: Logger },
-  ) {
+  private constructor(bus: NatsBus, options: FleetFrontOptions, parts: FleetFrontParts) {
     this.#bus = bus;
     this.#options = options;
     this.#parts = parts;
@@ -77,18 +81,17 @@ export class FleetFront implements HostPlaces {
     this.#startedAt = parts.clock.now().getTime();
   }
 
-  /** Whatever an earlier life gave out and nobody took is withdrawn; where that life was cut short, nothing starts before its hosts have ended what they ran. */
+  /** Whatever an earlier life gave out and nobody took is withdrawn; where that life was cut short, nothing starts before its hosts have ended what they ran. QUEUE_UNAVAILABLE. */
   static async open(
     bus: NatsBus,
     options: FleetFrontOptions,
-    parts: { readonly clock: Clock; readonly logger: Logger },
+    parts: FleetFrontParts,
   ): Promise<FleetFront> {
     const front = new FleetFront(bus, options, parts);
-    await bus.manager.streams.purge(bus.names.workStream);
-    const before = await bus.claims.get(frontKey);
-    if (before?.operation === 'PUT')
+    using limit = claimLimit(never, openMs);
+    await bus.purgeWork(limit.signal);
+    if (await front.#claims.frontBegins(front.epoch, limit.signal))
       front.#quietUntilMs = parts.clock.monotonicMs() + lostAfterLeases * options.leaseMs;
-    await bus.claims.put(frontKey, front.epoch);
     await rm(options.filesDir, { recursive: true, force: true });
     front.#listen();
     void front.#keepBeating();
@@ -133,7 +136,8 @@ export class FleetFront implements HostPlaces {
   /** Never rejects: what an object store cannot give is missing at a path that does not exist, which the archive says. */
   async bring(carried: readonly CarriedFile[], dir: string): Promise<readonly KeptFile[]> {
     try {
-      return carried.length === 0 ? [] : await takeFiles(carried, dir, this.#bus.files);
+      const parts = { store: this.#bus.files, signal: this.#life.signal };
+      return carried.length === 0 ? [] : await takeFiles(carried, dir, parts);
     } catch (error) {
       this.logger.log('warn', 'files of a host were not brought here', { error: messageOf(error) });
       return carried.map(({ name }) => ({ name, path: path.join(dir, 'missing') }));
@@ -144,7 +148,8 @@ export class FleetFront implements HostPlaces {
   give(rolloutId: string): string {
     this.#lastLease += 1;
     const lease = `${this.epoch}-${this.#lastLease}`;
-    const placement = new Placement(rolloutId, lease);
+    const { makePlacement } = this.#parts;
+    const placement = makePlacement?.(rolloutId, lease) ?? new Placement(rolloutId, lease);
     this.#placements.set(lease, placement);
     this.#byRollout.set(rolloutId, placement);
     void this.#offer(placement);
@@ -187,7 +192,7 @@ export class FleetFront implements HostPlaces {
     this.#life.abort(new Error('the front end has ended'));
     await Promise.all([...this.#hosts.values()].map((host) => host.flushed(1_000)));
     for (const host of this.#hosts.values()) host.lose('the front end has ended');
-    await this.#bus.claims.purge(frontKey).catch(() => undefined);
+    await this.#claims.frontEnds().catch(() => undefined);
   }
 
   async #offer({ rolloutId, lease, placed }: Placement): Promise<void> {
@@ -244,11 +249,12 @@ export class FleetFront implements HostPlaces {
   #beat(lost: string | null): void {
     const { connection, names } = this.#bus;
     const { version, backendKind } = this.#options;
-    const beat: FrontBeat = {
+    const told: FrontBeat = {
       ...{ protocol: fleetProtocol, version, epoch: this.epoch, startedAt: this.#startedAt },
       ...{ backendKind, lost },
+      heard: Object.fromEntries([...this.#hosts.values()].map(({ id, beat }) => [id, beat.saidMs])),
     };
-    connection.publish(names.frontBeat, JSON.stringify(beat));
+    connection.publish(names.frontBeat, JSON.stringify(told));
   }
 
   #heard(beat: HostBeat): void {

@@ -26,6 +26,8 @@ export interface FrontBeat {
   readonly backendKind: string;
   /** A host that it has given up, although it says that it works: it ends what it runs and comes back under another name. null = none. */
   readonly lost: string | null;
+  /** Of every host that it holds for alive: `saidMs` of the last sign of life that it heard. */
+  readonly heard: Readonly<Record<string, number>>;
 }
 
 export interface HostBeat {
@@ -39,6 +41,8 @@ export interface HostBeat {
   readonly epoch: string | null;
   /** 0 = it takes nothing more. */
   readonly slots: number;
+  /** By the host's own clock. Its lease runs from the last that the front end has heard. */
+  readonly saidMs: number;
   readonly facts: HostFacts;
 }
 

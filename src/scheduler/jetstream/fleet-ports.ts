@@ -77,6 +77,7 @@ export class FleetBackend implements ExecutionBackend {
 
 export class FleetGateway implements GatewayControl {
   readonly #front: FleetFront;
+  readonly #revoked = new WeakSet<Placement>();
 
   constructor(front: FleetFront) {
     this.#front = front;
@@ -90,7 +91,14 @@ export class FleetGateway implements GatewayControl {
   }
 
   async revoke(rolloutId: string): Promise<void> {
-    await this.#ask(rolloutId, { name: 'revoke' });
+    const placement = this.#front.placement(rolloutId);
+    if (placement?.host == null || this.#revoked.has(placement)) return;
+    try {
+      await placement.host.ask(placement.lease, { name: 'revoke' });
+      this.#revoked.add(placement);
+    } catch {
+      // One that does not answer is no reason to wait for it for ever.
+    }
   }
 
   async abort(rolloutId: string): Promise<RouteAbort> {
@@ -110,12 +118,12 @@ export class FleetGateway implements GatewayControl {
     return placement.captured;
   }
 
+  /** The host forgets them with the lease. */
   async forget(rolloutId: string): Promise<void> {
     const placement = this.#front.placement(rolloutId);
     if (placement === null) return;
     placement.captured = null;
     await rm(this.#front.filesDirOf(placement.lease, 'calls'), { recursive: true, force: true });
-    if (placement.host?.isLost === false) await this.#ask(rolloutId, { name: 'forget calls' });
   }
 
   async activity(rolloutId: string): Promise<RouteActivity | null> {

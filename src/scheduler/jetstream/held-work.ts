@@ -192,12 +192,12 @@ export class HeldWork {
   }
 
   async #follow(ending: Promise<ExecutionResult>): Promise<void> {
-    const { say, bus } = this.#parts;
+    const { say, bus, signal } = this.#parts;
     const { lease } = this.item;
     try {
       const result = await ending;
       if (this.#discarded !== null) return;
-      const files = await putFiles(result.files, `${lease}/result`, bus.files);
+      const files = await putFiles(result.files, `${lease}/result`, { store: bus.files, signal });
       say({ kind: 'ended', lease, result: { ...result, files } });
     } catch (error) {
       if (this.#discarded === null) say({ kind: 'broken', lease, fault: faultOf(error) });
@@ -205,9 +205,10 @@ export class HeldWork {
   }
 
   async #captured(): Promise<readonly CarriedFile[] | null> {
-    const { gateway, bus } = this.#parts;
+    const { gateway, bus, signal } = this.#parts;
     const file = await gateway.captured(this.item.rolloutId);
     if (file === null) return null;
-    return await putFiles([{ name: 'calls', path: file }], `${this.item.lease}/calls`, bus.files);
+    const files = [{ name: 'calls', path: file }];
+    return await putFiles(files, `${this.item.lease}/calls`, { store: bus.files, signal });
   }
 }

@@ -22,6 +22,7 @@ import {
   type ConnectionOptions,
   type NatsConnection,
 } from '@nats-io/transport-node';
+import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, RolloutError } from '../../core/errors.ts';
 
 /** Below it, messages stay stuck after a crash of the server. */
@@ -30,8 +31,11 @@ const leastVersion = '2.10.27';
 const makeMs = 20_000;
 /** A request whose connection breaks is told of by its time alone. */
 const requestMs = 2_000;
+const retryMs = 100;
 const nanosPerMs = 1_000_000;
 const messagesAgeMs = 10 * 60_000;
+/** Whoever would take a file has gone. */
+const filesAgeMs = 24 * 60 * 60_000;
 const messagesBytes = 1024 ** 3;
 /** Work that nobody acknowledged goes to another host after this. */
 export const workAckMs = 5_000;
@@ -97,16 +101,30 @@ export class NatsBus {
       });
       const js = jetstream(connection, { timeout: requestMs });
       const patient = jetstream(connection, { timeout: makeMs });
-      await new Kvm(patient).create(names.claims, { history: 1, replicas });
+      // Read from the leader alone: another node may be behind, and not know a claim that was made.
+      await new Kvm(patient).create(names.claims, { history: 1, replicas, allow_direct: false });
       const claims = await new Kvm(js).open(names.claims);
       const files = await new Objm(patient).create(names.files, {
-        replicas,
-        storage: StorageType.File,
+        ...{ replicas, storage: StorageType.File },
+        ttl: filesAgeMs * nanosPerMs,
       });
       return new NatsBus({ connection, js, claims, files, names, manager });
     } catch (error) {
       await connection.close();
       throw attributed(error);
+    }
+  }
+
+  /** Nothing of what was given out can be taken any more. Tries until it is so. */
+  async purgeWork(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        await this.manager.streams.purge(this.names.workStream);
+        return;
+      } catch {
+        await delay(retryMs, undefined, { signal });
+      }
     }
   }
 

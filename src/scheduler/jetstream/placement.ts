@@ -51,6 +51,7 @@ export class Placement {
 }
 
 export class FleetExecution implements Execution {
+  readonly request: ExecutionRequest;
   readonly #placement: Placement;
   readonly #result = Promise.withResolvers<ExecutionResult>();
   readonly #removeFiles: () => Promise<void>;
@@ -62,6 +63,7 @@ export class FleetExecution implements Execution {
     request: ExecutionRequest,
     more: { readonly hooks: ExecutionHooks; readonly removeFiles: () => Promise<void> },
   ) {
+    this.request = request;
     this.#placement = placement;
     this.#hooks = more.hooks;
     this.#removeFiles = more.removeFiles;

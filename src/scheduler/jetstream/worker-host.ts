@@ -1,7 +1,7 @@
 /**
- * A host of a fleet: takes as much work as it has free slots, claims it, and does with it what the front end says. It works for one life of a front end at a time. When
- * that is silent for a lease, or another one has come, it ends everything it runs before it takes anything new, under a new name of its own: whoever was told that
- * it is lost can rely on that.
+ * A host of a fleet: takes as much work as it has free slots, claims it, and does with it what the front end says. It works for one life of a front end at a time. Its
+ * lease runs from the last sign of life that the front end says to have heard of it, so that both ways must be open. When the lease is over, or another front end has
+ * come, it ends everything it runs before it takes anything new, under a new name of its own: whoever was told that it is lost can rely on that.
  */
 import { randomBytes } from 'node:crypto';
 import type { Consumer, JsMsg } from '@nats-io/jetstream';
@@ -21,6 +21,7 @@ import {
   type ToHost,
   type WorkItem,
 } from './fleet-messages.ts';
+import { HeardFront } from './heard-front.ts';
 import { HeldWork } from './held-work.ts';
 import { MessageChannel } from './message-channel.ts';
 import type { NatsBus } from './nats-bus.ts';
@@ -56,25 +57,29 @@ interface Term {
   readonly channel: MessageChannel;
   readonly over: LinkedAbort;
   readonly held: Map<string, HeldWork>;
+  /** The front end has heard it then, at the earliest. */
+  heardMs: number;
 }
 
 export class WorkerHost {
   readonly #options: WorkerHostOptions;
   readonly #parts: WorkerHostParts;
   readonly #life = new LinkedAbort([]);
-  readonly #refused = new Set<string>();
+  readonly #front: HeardFront;
   readonly #work: Promise<void>[] = [];
   #term: Term | null = null;
   #changing: Promise<void> = Promise.resolve();
-  #front: FrontBeat | null = null;
-  #frontMs = 0;
   #isDraining = false;
+  #leaving = 0;
   #lastHook = 0;
   #freed = Promise.withResolvers<undefined>();
 
   constructor(options: WorkerHostOptions, parts: WorkerHostParts) {
     this.#options = options;
     this.#parts = parts;
+    const { version, leaseMs } = options;
+    const { kind: backendKind } = parts.backend;
+    this.#front = new HeardFront({ version, leaseMs, backendKind }, parts);
   }
 
   start(): void {
@@ -87,9 +92,9 @@ export class WorkerHost {
     this.#work.push(this.#keepBeating(), this.#takeWork());
   }
 
-  /** Rollouts that it holds. */
+  /** Rollouts that it holds, those that it is ending included. */
   get running(): number {
-    return this.#term?.held.size ?? 0;
+    return this.#leaving + (this.#term?.held.size ?? 0);
   }
 
   /**
@@ -128,77 +133,51 @@ export class WorkerHost {
   }
 
   #heard(beat: FrontBeat): void {
-    const { clock, logger } = this.#parts;
-    const refusal = this.#refusalOf(beat);
-    if (refusal !== null) {
-      if (!this.#refused.has(beat.epoch))
-        logger.log('error', 'a front end was refused', { ...refusal });
-      this.#refused.add(beat.epoch);
-      return;
-    }
-    // The last words of one that was replaced.
-    if (
-      this.#front !== null &&
-      beat.epoch !== this.#front.epoch &&
-      beat.startedAt < this.#front.startedAt
-    )
-      return;
-    this.#front = beat;
-    this.#frontMs = clock.monotonicMs();
-    if (this.#life.signal.aborted) return;
-    if (beat.lost !== null && beat.lost === this.#term?.host) {
+    const { logger } = this.#parts;
+    if (!this.#front.accept(beat) || this.#life.signal.aborted) return;
+    const term = this.#term;
+    if (term !== null) term.heardMs = Math.max(term.heardMs, beat.heard[term.host] ?? 0);
+    if (beat.lost !== null && beat.lost === term?.host) {
       logger.log('warn', 'the front end has given this worker up: what runs is ended', {
         rollouts: this.running,
       });
       void this.#change(null);
       return;
     }
-    if (this.#isDraining) return;
-    if (this.#term?.epoch !== beat.epoch) void this.#change(beat.epoch);
-  }
-
-  #refusalOf({
-    protocol,
-    version,
-    backendKind,
-  }: FrontBeat): { readonly problem: string; readonly remedy: string } | null {
-    if (protocol !== fleetProtocol)
-      return {
-        problem: `it speaks protocol ${protocol} (slipway ${version}), this worker ${fleetProtocol} (slipway ${this.#options.version})`,
-        remedy: 'Update the older one.',
-      };
-    const { kind } = this.#parts.backend;
-    if (backendKind === kind) return null;
-    return {
-      problem: `its rollouts are for the backend ${backendKind}, not ${kind}`,
-      remedy: 'Start both with the same backend.kind.',
-    };
+    if (term?.epoch !== beat.epoch) void this.#change(beat.epoch);
   }
 
   async #keepBeating(): Promise<void> {
     const { clock, logger } = this.#parts;
     const { leaseMs } = this.#options;
     while (!this.#life.signal.aborted) {
-      if (this.#term !== null && clock.monotonicMs() - this.#frontMs > leaseMs) {
-        logger.log('warn', 'the front end is silent: what runs for it is ended', {
+      if (this.#leftMs() <= 0) {
+        logger.log('warn', 'the front end does not answer: what runs for it is ended', {
           rollouts: this.running,
         });
         await this.#change(null);
       }
       this.#beat();
-      await clock.sleep(leaseMs / beatsPerLease, this.#life.signal).catch(() => undefined);
+      const ms = Math.min(leaseMs / beatsPerLease, this.#leftMs());
+      await clock.sleep(Math.max(0, ms), this.#life.signal).catch(() => undefined);
     }
   }
 
+  /** Of its lease. */
+  #leftMs(): number {
+    if (this.#term === null) return Infinity;
+    return this.#term.heardMs + this.#options.leaseMs - this.#parts.clock.monotonicMs();
+  }
+
   #beat(): void {
-    const { bus, backend } = this.#parts;
+    const { bus, backend, clock } = this.#parts;
     const term = this.#term;
     if (term === null) return;
     const { name, version, slots } = this.#options;
     const { kind, capturesFinalResult } = backend;
     const beat: HostBeat = {
       ...{ protocol: fleetProtocol, version, name, host: term.host, epoch: term.epoch },
-      slots: this.#isDraining ? 0 : slots,
+      ...{ slots: this.#isDraining ? 0 : slots, saidMs: clock.monotonicMs() },
       facts: { kind, capturesFinalResult, health: backend.health() },
     };
     bus.connection.publish(bus.names.hostBeat, JSON.stringify(beat));
@@ -211,9 +190,11 @@ export class WorkerHost {
       if (before !== null && before.epoch === epoch) return;
       if (before !== null) {
         this.#term = null;
+        this.#leaving = before.held.size;
         before.over.abort(fenced());
         before.channel.close();
         await Promise.all([...before.held.values()].map((held) => held.discard(fenced())));
+        this.#leaving = 0;
       }
       if (epoch !== null && !this.#isDraining) this.#term = this.#open(epoch);
       this.#beat();
@@ -238,7 +219,8 @@ export class WorkerHost {
         if (this.#term?.host === host) void this.#change(null);
       },
     });
-    return { epoch, host, channel, held, over: new LinkedAbort([]) };
+    const heardMs = this.#parts.clock.monotonicMs();
+    return { epoch, host, channel, held, heardMs, over: new LinkedAbort([]) };
   }
 
   #hear(message: ToHost, held: Map<string, HeldWork>, channel: MessageChannel): void {

@@ -4,16 +4,25 @@ import path from 'node:path';
 import { mkdtempDisposable } from 'node:fs/promises';
 import os from 'node:os';
 import { describe, it } from 'node:test';
+import { connect } from '@nats-io/transport-node';
+import {
+  fleetProtocol,
+  type FrontBeat,
+  type HostBeat,
+} from '../../../src/scheduler/jetstream/fleet-messages.ts';
 import { startServeProcess } from '../../support/serve-process.ts';
 import { startWorkerProcess } from '../../support/worker-process.ts';
 import { until } from '../../support/until.ts';
 import { NatsCluster, whyNoNats } from '../../support/nats/nats-cluster.ts';
-import { FleetFixture, post, statusOf, submit, untilHosts } from './fleet-fixture.ts';
-
-const hasBegun = async (url: string, id: string): Promise<boolean> => {
-  const answer = await fetch(`${url}/api/v1/rollouts/${id}`);
-  return ((await answer.json()) as { readonly has_agent_begun: boolean }).has_agent_begun;
-};
+import {
+  FleetFixture,
+  hasBegun,
+  post,
+  runningAt,
+  statusOf,
+  submit,
+  untilHosts,
+} from './fleet-fixture.ts';
 
 describe('when a worker dies', { skip: whyNoNats }, () => {
   it('what had begun there ends typed, and what waited goes on at another', async () => {
@@ -29,7 +38,7 @@ describe('when a worker dies', { skip: whyNoNats }, () => {
     );
     await untilHosts(front, 1);
     await submit(front, 'begun', { duration_ms: 60_000 });
-    await until('it has begun', () => hasBegun(front.controlUrl, 'begun'));
+    await until('it has begun', () => hasBegun(front, 'begun'));
     await submit(front, 'waits');
     await mortal.kill();
     await until('it ends', async () => (await statusOf(front, 'begun')) === 'failure');
@@ -45,7 +54,7 @@ describe('when a worker dies', { skip: whyNoNats }, () => {
     const leaving = await fleet.worker({ '--shutdown-drain-sec': '20' });
     await untilHosts(front, 1);
     await submit(front, 'r', { duration_ms: 1_500 });
-    await until('it has begun', () => hasBegun(front.controlUrl, 'r'));
+    await until('it has begun', () => hasBegun(front, 'r'));
     await leaving.stop(new AbortController().signal);
     assert.equal(await statusOf(front, 'r'), 'success');
   });
@@ -67,7 +76,7 @@ describe('when the front end dies', { skip: whyNoNats }, () => {
     const first = await start();
     const at = (url: string) => ({ controlUrl: url }) as Parameters<typeof submit>[0];
     await submit(at(first.url), 'begun', { duration_ms: 60_000 });
-    await until('it has begun', () => hasBegun(first.url, 'begun'));
+    await until('it has begun', () => hasBegun(at(first.url), 'begun'));
     await submit(at(first.url), 'waits', { duration_ms: 10 });
     await first.kill();
     await using second = await start();
@@ -76,34 +85,58 @@ describe('when the front end dies', { skip: whyNoNats }, () => {
     const { body } = await post(at(second.url), '/rollout/cancel', { ids: ['begun'] });
     assert.deepEqual(body['dispositions'], { begun: 'not_found' });
   });
+
+  it('one whose clock is behind that of the dead one is worked for all the same', async () => {
+    await using fleet = await FleetFixture.start();
+    await fleet.worker();
+    const connection = await connect({ servers: [fleet.nats.url] });
+    const ahead: FrontBeat = {
+      ...{ protocol: fleetProtocol, version: '0', epoch: 'dead', backendKind: 'null', lost: null },
+      ...{ startedAt: Date.now() + 3_600_000, heard: {} },
+    };
+    const epochs: unknown[] = [];
+    connection.subscribe('slipway.beat.host', {
+      callback: (_error, message) => void epochs.push(message.json<HostBeat>().epoch),
+    });
+    await connection.flush();
+    // It is heard once: the worker works for it, for as long as a lease is.
+    connection.publish('slipway.beat.front', JSON.stringify(ahead));
+    await until('the worker works for it', () => epochs.includes('dead'));
+    await connection.close();
+    const front = await fleet.front();
+    await submit(front, 'r');
+    await until('its end', async () => (await statusOf(front, 'r')) === 'success');
+  });
 });
 
 describe('when a worker cannot reach the queue', { skip: whyNoNats }, () => {
-  it('it ends what it runs, the rollout ends typed, and it comes back', async () => {
+  it('it ends what it runs before the rollout ends typed, and it comes back', async () => {
     await using fleet = await FleetFixture.start();
     const front = await fleet.front();
     await using doors = await fleet.nats.clientDoors();
-    await fleet.worker({ '--queue': doors.urls.join(',') });
+    const worker = await fleet.worker({ '--queue': doors.urls.join(',') });
     await untilHosts(front, 1);
     await submit(front, 'r', { duration_ms: 60_000 });
-    await until('it has begun', () => hasBegun(front.controlUrl, 'r'));
+    await until('it has begun', () => hasBegun(front, 'r'));
     doors.set('silent');
     await until('its end', async () => (await statusOf(front, 'r')) === 'failure');
+    assert.equal(await runningAt(worker), 0);
     doors.set('open');
     await submit(front, 'next');
     await until('the next', async () => (await statusOf(front, 'next')) === 'success');
   });
 
-  it('it is told so where it hears the front end all the same, and comes back', async () => {
+  it('it does so too where it hears the front end all the same', async () => {
     await using fleet = await FleetFixture.start();
     const front = await fleet.front();
     await using doors = await fleet.nats.clientDoors();
-    await fleet.worker({ '--queue': doors.urls.join(',') });
+    const worker = await fleet.worker({ '--queue': doors.urls.join(',') });
     await untilHosts(front, 1);
     await submit(front, 'r', { duration_ms: 60_000 });
-    await until('it has begun', () => hasBegun(front.controlUrl, 'r'));
+    await until('it has begun', () => hasBegun(front, 'r'));
     doors.set('mute');
     await until('its end', async () => (await statusOf(front, 'r')) === 'failure');
+    assert.equal(await runningAt(worker), 0);
     doors.set('open');
     await submit(front, 'next');
     await until('the next', async () => (await statusOf(front, 'next')) === 'success');

@@ -3,7 +3,11 @@ import path from 'node:path';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { composeApp } from '../../../src/app/compose.ts';
-import { startServer, type RunningServer } from '../../../src/app/serve.ts';
+import {
+  startServer,
+  type RunningServer,
+  type StartServerOptions,
+} from '../../../src/app/serve.ts';
 import {
   startWorker,
   type RunningWorker,
@@ -32,9 +36,12 @@ export class FleetFixture implements AsyncDisposable {
     this.#stack.use(nats);
   }
 
-  async front(flags: ServeFlags = {}): Promise<RunningServer> {
+  async front(
+    flags: ServeFlags = {},
+    replace: NonNullable<StartServerOptions['replace']> = {},
+  ): Promise<RunningServer> {
     const { config, ports } = await this.#config('front', flags);
-    const server = await startServer(config, { ports, signal: never });
+    const server = await startServer(config, { ports, signal: never, replace });
     this.#stack.defer(() => server.stop(AbortSignal.abort(new Error('the test is over'))));
     return server;
   }
@@ -74,6 +81,20 @@ export async function health(server: RunningServer): Promise<HostsHealth> {
 
 export async function untilHosts(server: RunningServer, count: number): Promise<void> {
   await until(`${count} hosts`, async () => (await health(server)).hosts.length === count);
+}
+
+export async function hasBegun(
+  { controlUrl }: Pick<RunningServer, 'controlUrl'>,
+  id: string,
+): Promise<boolean> {
+  const answer = await fetch(`${controlUrl}/api/v1/rollouts/${id}`);
+  return ((await answer.json()) as { readonly has_agent_begun: boolean }).has_agent_begun;
+}
+
+/** Rollouts that it holds. */
+export async function runningAt(worker: RunningWorker): Promise<number> {
+  const answer = await fetch(`${worker.dataUrls[0]}/health`);
+  return ((await answer.json()) as { readonly running: number }).running;
 }
 
 export async function post(

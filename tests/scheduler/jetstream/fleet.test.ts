@@ -1,6 +1,11 @@
 /** Rollouts over a real NATS server: front end and workers composed as their commands do it. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
+import { logFileOf } from '../../../src/app/serve/data-folder.ts';
+import { systemClock } from '../../../src/core/clock.ts';
+import { never } from '../../../src/core/linked-abort.ts';
+import type { ClaimBook } from '../../../src/scheduler/jetstream/claims.ts';
 import { until } from '../../support/until.ts';
 import { whyNoNats } from '../../support/nats/nats-cluster.ts';
 import { FleetFixture, post, statusOf, submit, untilHosts } from './fleet-fixture.ts';
@@ -44,6 +49,29 @@ describe('a front end with workers', { skip: whyNoNats }, () => {
       const states = await Promise.all(ids.map((id) => statusOf(front, id)));
       return states.every((state) => state === 'success');
     });
+  });
+
+  it('cancels at once what no worker has claimed yet, and complains of nothing', async () => {
+    await using fleet = await FleetFixture.start();
+    const front = await fleet.front();
+    const waits: ClaimBook = {
+      claim: async (_claim, _isGone, signal) => {
+        await systemClock.sleep(60_000, signal);
+        throw new Error('it waited for too long');
+      },
+      begin: () => Promise.resolve(null),
+      forget: () => Promise.resolve(),
+    };
+    await fleet.worker({}, { claims: () => waits });
+    await untilHosts(front, 1);
+    await submit(front, 'r');
+    await until('it is given out', async () => (await statusOf(front, 'r')) === 'running');
+    const { body } = await post(front, '/rollout/cancel', { ids: ['r'] });
+    assert.deepEqual(body['dispositions'], { r: 'cancelled_running' });
+    assert.equal(await statusOf(front, 'r'), 'cancelled');
+    await front.stop(never);
+    const log = await readFile(logFileOf(front.dataDir), 'utf8');
+    assert.doesNotMatch(log, /"level":"(error|warn)"/);
   });
 
   it('cancels all that runs at its workers within the time of a cancellation', async () => {
