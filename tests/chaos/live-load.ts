@@ -14,7 +14,8 @@ export interface LiveLoadOptions {
   /** The server does not deliver what an earlier life left, so that nobody waits for it. */
   readonly forgetsPending?: boolean;
   /** What the next rollout asks for, and what its reward must be. */
-  readonly plan: (random: () => number) => PlannedWork;
+  readonly plan: (random: () => number, id: string) => PlannedWork;
+  readonly onReceived?: (callback: ReceivedCallback) => void;
 }
 
 export interface PlannedWork {
@@ -136,10 +137,10 @@ export class LiveLoad implements AsyncDisposable {
   async #work(worker: number): Promise<void> {
     const { random } = this.#options;
     for (let turn = 0; !this.#isStopping; turn += 1) {
-      const { metadata, reward } = this.#options.plan(random);
+      const id = `${this.#options.prefix ?? 'r'}-${worker}-${turn}`;
+      const { metadata, reward } = this.#options.plan(random, id);
       const plan: Planned = {
-        id: `${this.#options.prefix ?? 'r'}-${worker}-${turn}`,
-        reward,
+        ...{ id, reward },
         isCancelled: random() < cancelledShare,
         aborted: new AbortController(),
         ...{ commits: 0, callbacksAtCancel: 0, callbacks: [], end: 'open' },
@@ -202,7 +203,9 @@ export class LiveLoad implements AsyncDisposable {
     }
   }
 
-  #received({ rolloutId, channel, key, text }: ReceivedCallback): ListenerFault | undefined {
+  #received(callback: ReceivedCallback): ListenerFault | undefined {
+    this.#options.onReceived?.(callback);
+    const { rolloutId, channel, key, text } = callback;
     const plan = this.#rollouts.get(rolloutId);
     if (plan === undefined) return { status: 404 };
     const fault = this.#fault(plan, channel);

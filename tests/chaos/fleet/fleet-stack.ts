@@ -1,5 +1,5 @@
-/** A rollout service for the chaos of fleets: a front end with a queue and workers, or one server that does it all, each a process of its own. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+/** A rollout service for the chaos of fleets: a front end with a queue and workers, each a process of its own. */
+import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { startServeProcess, type ServeProcess } from '../../support/serve-process.ts';
@@ -8,25 +8,37 @@ import { readSights, type WorkSight } from './judge-fleet.ts';
 import type { WitnessConfig } from './witness-workflow.ts';
 
 export interface FleetStackOptions {
-  /** 0: the server executes by itself. */
   readonly workers: number;
   readonly slotsPerHost: number;
   readonly maxConcurrent: number;
   readonly maxQueueDepth: number;
   /** Of the tenants whose rollouts' ids begin with their names and `::`. */
   readonly tenantWeights: Readonly<Record<string, number>>;
-  /** What everybody dials; one list per process, so that one can be cut off. `null`: no queue. */
+  /** What everybody dials; one list per process, so that one can be cut off. */
   readonly queueUrls: (process: string) => readonly string[];
   /** `[queue]` beside the addresses. */
   readonly queueSettings: string;
-  /** Arguments of node that start a worker in its own way; default: `slipway worker`. */
-  readonly workerProgram?: readonly string[];
+  /** Arguments of node that start the parts in their own way; default: `slipway serve` and `slipway worker`. */
+  readonly programs?: FleetPrograms;
 }
+
+export interface FleetPrograms {
+  readonly frontEnd: readonly string[];
+  readonly worker: readonly string[];
+}
+
+/** Every host executes whatever it was given. */
+export const fleetWithoutClaims: FleetPrograms = {
+  frontEnd: [path.join(import.meta.dirname, 'front-end-without-claims.ts')],
+  worker: [path.join(import.meta.dirname, 'worker-without-claims.ts')],
+};
 
 export class FleetStack implements AsyncDisposable {
   readonly #root: string;
   readonly #options: FleetStackOptions;
   readonly #workers: (WorkerProcess | null)[];
+  readonly #sights: WorkSight[] = [];
+  #readBytes = 0;
   #frontEnd: ServeProcess | null = null;
   /** The address of the last life: a dead server refuses. */
   #url = '';
@@ -59,12 +71,12 @@ export class FleetStack implements AsyncDisposable {
   }
 
   async startFrontEnd(): Promise<void> {
-    const { maxConcurrent, maxQueueDepth, tenantWeights, workers } = this.#options;
+    const { maxConcurrent, maxQueueDepth, tenantWeights, programs } = this.#options;
     const tenants = Object.entries(tenantWeights).map(
       ([name, weight]) => `[tenants.${name}]\nid_prefix = "${name}::"\nweight = ${weight}\n`,
     );
     const config = await this.#write('front-end', [
-      ...(workers > 0 ? this.#queue('front-end') : []),
+      ...this.#queue('front-end'),
       ...[this.#backend('front-end'), ...tenants],
     ]);
     this.#frontEnd = await startServeProcess(
@@ -73,7 +85,10 @@ export class FleetStack implements AsyncDisposable {
         ...['--max-concurrent', String(maxConcurrent), '--max-queue-depth', String(maxQueueDepth)],
         ...['--shutdown-drain-sec', '1'],
       ],
-      { stateDir: path.join(this.#root, 'front-end') },
+      {
+        stateDir: path.join(this.#root, 'front-end'),
+        ...(programs !== undefined && { program: programs.frontEnd }),
+      },
     );
     this.#url = this.#frontEnd.url;
   }
@@ -83,7 +98,7 @@ export class FleetStack implements AsyncDisposable {
   }
 
   async startWorker(index: number): Promise<void> {
-    const { slotsPerHost, workerProgram } = this.#options;
+    const { slotsPerHost, programs } = this.#options;
     const name = hostName(index);
     const config = await this.#write(name, [
       ...this.#queue(name),
@@ -91,7 +106,7 @@ export class FleetStack implements AsyncDisposable {
     ]);
     this.#workers[index] = await startWorkerProcess(['--config', config], {
       stateDir: path.join(this.#root, name),
-      ...(workerProgram !== undefined && { program: workerProgram }),
+      ...(programs !== undefined && { program: programs.worker }),
     });
   }
 
@@ -99,9 +114,16 @@ export class FleetStack implements AsyncDisposable {
     await this.#workers[index]?.kill();
   }
 
-  /** What the agents wrote down so far. */
+  /** What the agents wrote down so far; only what is new of it is read. */
   async sights(): Promise<readonly WorkSight[]> {
-    return readSights(await readFile(this.#sightsFile, 'utf8'));
+    await using file = await open(this.#sightsFile);
+    const { size } = await file.stat();
+    const bytes = Buffer.alloc(size - this.#readBytes);
+    await file.read(bytes, 0, bytes.length, this.#readBytes);
+    const whole = bytes.subarray(0, bytes.lastIndexOf('\n') + 1);
+    this.#readBytes += whole.length;
+    for (const sight of readSights(whole.toString())) this.#sights.push(sight);
+    return this.#sights;
   }
 
   /** What the processes complained about, their last lines. */

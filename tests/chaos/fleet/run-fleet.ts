@@ -1,6 +1,6 @@
 /**
- * A fleet under load while its parts die: workers, the front end and nodes of the queue are killed and started again, one worker and one node at a time is cut
- * off from the others. Controllers of two tenants go on submitting, cancelling and taking callbacks. At the end all that runs is cancelled at once.
+ * A fleet under load while its parts die: workers, the front end and nodes of the queue are killed and started again, one worker, the front end or a node at a
+ * time is cut off from the others. Controllers of two tenants go on submitting, cancelling and taking callbacks. At the end all that runs is cancelled at once.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { NatsCluster, type ClientDoors } from '../../support/nats/nats-cluster.ts';
@@ -8,15 +8,17 @@ import { seededRandom } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 import { LiveLoad, type PlannedWork } from '../live-load.ts';
 import { judgeRollout, type RolloutEvidence } from '../rollout-evidence.ts';
-import { FleetStack, hostName } from './fleet-stack.ts';
-import { judgeFleet, seenAfter, type FleetJudgement } from './judge-fleet.ts';
+import { FleetStack, hostName, type FleetPrograms } from './fleet-stack.ts';
+import { judgeFleet, seenAfter, type FleetJudgement, type WorkSight } from './judge-fleet.ts';
 import type { WitnessMetadata } from './witness-workflow.ts';
 
-export type FleetFault = 'worker' | 'front-end' | 'node' | 'cut-worker' | 'cut-node';
+/** `hold-worker`: what is on its way to and from a worker arrives late. */
+export type FleetFault =
+  'worker' | 'front-end' | 'node' | 'cut-worker' | 'cut-front-end' | 'cut-node' | 'hold-worker';
 
 export interface FleetOptions {
   readonly workers: number;
-  readonly nodes: 0 | 1 | 3;
+  readonly nodes: 1 | 3;
   readonly rollouts: number;
   /** Of each tenant, all the time. */
   readonly live: Readonly<Record<string, number>>;
@@ -26,12 +28,14 @@ export interface FleetOptions {
   readonly seed: number;
   /** One after the other and again, until the rollouts are there; between two of them so long at most. */
   readonly faults: readonly FleetFault[];
+  /** Default: as many as there is time for. */
+  readonly mostFaults?: number;
   readonly restMs: number;
   /** How long what is cut off stays so. */
   readonly cutMs: number;
   readonly queueSettings?: string;
   readonly endLimitMs: number;
-  readonly workerProgram?: readonly string[];
+  readonly programs?: FleetPrograms;
   readonly onFault?: (what: string) => void;
 }
 
@@ -50,28 +54,30 @@ export interface FleetReport {
 }
 
 const quietLimitMs = 5_000;
+/** Who was cut off last comes back first. */
+const placesLimitMs = 120_000;
 const tenantWeights = { blue: 3, red: 1 } as const;
 
 export async function runFleet(options: FleetOptions): Promise<FleetReport> {
   await using cleanup = new AsyncDisposableStack();
-  const nats = options.nodes === 0 ? null : await NatsCluster.start({ nodes: options.nodes });
-  if (nats !== null) cleanup.use(nats);
+  const nats = cleanup.use(await NatsCluster.start({ nodes: options.nodes }));
   const doors = new Map<string, ClientDoors>();
-  for (const index of Array(options.workers).keys())
-    if (nats !== null) doors.set(hostName(index), cleanup.use(await nats.clientDoors()));
+  for (const process of ['front-end', ...Array.from(Array(options.workers).keys(), hostName)])
+    doors.set(process, cleanup.use(await nats.clientDoors()));
   const stack = cleanup.use(
     await FleetStack.create({
       ...{ workers: options.workers, slotsPerHost: options.slotsPerHost, tenantWeights },
       maxConcurrent: options.maxConcurrent,
       maxQueueDepth: Object.values(options.live).reduce((sum, count) => sum + count, 0),
-      queueUrls: (process) => doors.get(process)?.urls ?? nats?.urls ?? [],
+      queueUrls: (process) => doors.get(process)?.urls ?? [],
       queueSettings: options.queueSettings ?? '',
-      ...(options.workerProgram !== undefined && { workerProgram: options.workerProgram }),
+      ...(options.programs !== undefined && { programs: options.programs }),
     }),
   );
   await stack.start();
+  const lost = new Map<string, number>();
   const loads = Object.entries(options.live).map(([tenant, live], index) =>
-    cleanup.use(loadOf(tenant, live, { stack, options, index })),
+    cleanup.use(loadOf(tenant, live, { stack, options, index, lost })),
   );
   await Promise.all(loads.map((load) => load.start()));
   const chaos = new Chaos({ options, stack, nats, doors });
@@ -87,6 +93,7 @@ export async function runFleet(options: FleetOptions): Promise<FleetReport> {
     ...evidence.flatMap(judgeRollout),
     ...work.problems,
     ...neverBegun(evidence, work.begun),
+    ...seenAfterLoss(sights, lost),
     ...quiet.problems,
   ];
   return {
@@ -114,16 +121,33 @@ function neverBegun(evidence: readonly RolloutEvidence[], begun: number): readon
   return successes > begun ? [`${successes} succeeded, ${begun} were begun`] : [];
 }
 
+/** A host that is cut off ends what it runs before anybody is told that it is lost. */
+function seenAfterLoss(
+  sights: readonly WorkSight[],
+  lost: ReadonlyMap<string, number>,
+): readonly string[] {
+  const lastOf = new Map<string, number>();
+  for (const { key, at } of sights) lastOf.set(key, Math.max(at, lastOf.get(key) ?? 0));
+  return [...lost].flatMap(([key, at]) => {
+    const lateMs = (lastOf.get(key) ?? 0) - at;
+    return lateMs > 0 ? [`${key}: at work ${lateMs.toFixed(0)} ms after its host was lost`] : [];
+  });
+}
+
 function loadOf(
   tenant: string,
   live: number,
-  of: { readonly stack: FleetStack; readonly options: FleetOptions; readonly index: number },
+  of: {
+    readonly stack: FleetStack;
+    readonly options: FleetOptions;
+    readonly index: number;
+    readonly lost: Map<string, number>;
+  },
 ): LiveLoad {
-  let made = 0;
-  const plan = (random: () => number): PlannedWork => {
+  const plan = (random: () => number, key: string): PlannedWork => {
     const reward = Math.round(random() * 1_000) / 1_000;
     const metadata: WitnessMetadata = {
-      ...{ key: `${tenant}-${(made += 1)}`, tenant, reward },
+      ...{ key, tenant, reward },
       duration_ms: Math.floor(random() * of.options.longestMs),
     };
     return { metadata: { ...metadata }, reward };
@@ -131,6 +155,10 @@ function loadOf(
   return new LiveLoad({
     ...{ serverUrl: () => of.stack.url, live, prefix: `${tenant}::r`, plan },
     random: seededRandom(of.options.seed + 1 + of.index),
+    onReceived: ({ rolloutId, text }) => {
+      if (text.includes('WORKER_LOST') && !of.lost.has(rolloutId))
+        of.lost.set(rolloutId, performance.timeOrigin + performance.now());
+    },
   });
 }
 
@@ -163,13 +191,15 @@ async function cancelAll(
     );
     return begun.length;
   };
-  await until('all places taken', async () => (await liveNow()) >= expected);
+  await until('all places taken', async () => (await liveNow()) >= expected, {
+    ...{ limitMs: placesLimitMs, everyMs: 50 },
+  });
   const live = await liveNow();
   const at = performance.timeOrigin + performance.now();
   const answer = await post(`${stack.url}/rollout/cancel`, { all: true });
   await untilSilent(stack, at);
   const sights = await stack.sights();
-  const last = Math.max(at, ...sights.map((sight) => sight.at));
+  const last = lastSeen(sights, at);
   const late = seenAfter(sights, at + quietLimitMs);
   return {
     quietMs: last - at,
@@ -184,6 +214,10 @@ async function cancelAll(
   };
 }
 
+function lastSeen(sights: readonly WorkSight[], from: number): number {
+  return sights.reduce((last, { at }) => Math.max(last, at), from);
+}
+
 /** Until no agent has written for a second, which is many times the pause between its lines; or until it is too late. */
 async function untilSilent(stack: FleetStack, from: number): Promise<void> {
   const silenceMs = 1_000;
@@ -191,7 +225,7 @@ async function untilSilent(stack: FleetStack, from: number): Promise<void> {
   let last = from;
   while (now() - last < silenceMs && now() - from < quietLimitMs + silenceMs) {
     await delay(100);
-    last = Math.max(last, ...(await stack.sights()).map((sight) => sight.at));
+    last = lastSeen(await stack.sights(), last);
   }
 }
 
@@ -214,7 +248,7 @@ async function post(url: string, body: unknown): Promise<Response> {
 interface ChaosParts {
   readonly options: FleetOptions;
   readonly stack: FleetStack;
-  readonly nats: NatsCluster | null;
+  readonly nats: NatsCluster;
   readonly doors: ReadonlyMap<string, ClientDoors>;
 }
 
@@ -229,11 +263,11 @@ class Chaos {
   }
 
   async runUntil(isEnough: () => boolean): Promise<void> {
-    const { faults, restMs } = this.#parts.options;
+    const { faults, restMs, mostFaults = Infinity } = this.#parts.options;
     for (let turn = 0; !isEnough(); turn += 1) {
       await delay(restMs * (0.5 + this.#random() / 2));
       const fault = faults[turn % faults.length];
-      if (fault === undefined || isEnough()) continue;
+      if (fault === undefined || turn >= mostFaults || isEnough()) continue;
       this.counts[fault] = (this.counts[fault] ?? 0) + 1;
       await this.#do(fault);
     }
@@ -256,26 +290,29 @@ class Chaos {
         await stack.startFrontEnd();
         return;
       case 'node':
-        tell(`kills ${nats?.nodes[node]?.name}`);
-        await nats?.nodes[node]?.kill();
+        tell(`kills ${nats.nodes[node]?.name}`);
+        await nats.nodes[node]?.kill();
         await delay(this.#random() * options.cutMs);
-        await nats?.nodes[node]?.start();
-        await nats?.ready();
+        await nats.nodes[node]?.start();
+        await nats.ready();
         return;
-      case 'cut-worker': {
-        const way = this.#random() < 0.5 ? 'silent' : 'reset';
-        tell(`cuts ${hostName(worker)} off from the queue (${way})`);
-        doors.get(hostName(worker))?.set(way);
+      case 'cut-worker':
+      case 'cut-front-end':
+      case 'hold-worker': {
+        const process = fault === 'cut-front-end' ? 'front-end' : hostName(worker);
+        const way = fault === 'hold-worker' || this.#random() < 0.5 ? 'silent' : 'reset';
+        tell(`cuts ${process} off from the queue (${way})`);
+        doors.get(process)?.set(way);
         await delay(options.cutMs);
-        doors.get(hostName(worker))?.set('open');
+        doors.get(process)?.set('open');
         return;
       }
       case 'cut-node':
-        tell(`cuts ${nats?.nodes[node]?.name} off from the other nodes`);
-        nats?.isolate(node, 'silent');
+        tell(`cuts ${nats.nodes[node]?.name} off from the other nodes`);
+        nats.isolate(node, 'silent');
         await delay(options.cutMs);
-        nats?.isolate(node, 'open');
-        await nats?.ready();
+        nats.isolate(node, 'open');
+        await nats.ready();
         return;
     }
   }
