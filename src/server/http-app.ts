@@ -26,7 +26,8 @@ export function buildHttpApp(options: HttpAppOptions): FastifyInstance {
   const { limits, logger, rewriteUrl, methodsOf } = options;
   const refused = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const refusal = refusalOf(error);
-    if (refusal.status >= 500) {
+    // What a route refuses by itself is an answer, whatever its status.
+    if (refusal.status >= 500 && !(error instanceof Refusal)) {
       const { method, routeOptions } = request;
       logger.log('error', 'a request failed', {
         ...{ method, route: routeOptions.url ?? null, error: messageOf(error) },

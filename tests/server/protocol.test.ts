@@ -90,6 +90,8 @@ describe('the rollout protocol', () => {
     serving.service.refusal = { kind: 'stopping', retryAfterS: 7 };
     const got = await serving.post('/rollout', rolloutBody());
     assert.deepEqual([got.statusCode, got.headers['retry-after']], [503, '7']);
+    // It was told to: nothing has failed.
+    assert.deepEqual(serving.lines, []);
   });
 
   it('refuses addresses that nothing may be sent to, and does not repeat them', async () => {
