@@ -151,6 +151,27 @@ describe('cancelling', () => {
     assert.equal(bench.gateway.routes.size, 0);
   });
 
+  it('is no defect of a rollout that still waits for a host', async () => {
+    const bench = await SchedulerBench.started();
+    const placed = Promise.withResolvers<never>();
+    let isAsked = false;
+    bench.gateway.register = async () => {
+      isAsked = true;
+      return await placed.promise;
+    };
+    bench.gateway.abort = async () => {
+      placed.reject(new RolloutError('CANCELLED', 'not wanted any more', { phase: 'queue' }));
+      return { callsEnded: 0 };
+    };
+    await bench.submit('r1');
+    await until('its route is asked for', () => isAsked);
+    await bench.scheduler.cancel(ids('r1'), operator);
+    await bench.empty();
+    assert.equal((await bench.store.rollout('r1'))?.state, 'cancelled');
+    const errors = bench.logged.filter((line) => line.startsWith('error:'));
+    assert.deepEqual(errors, []);
+  });
+
   it('reaches a rollout that is just being accepted', async () => {
     const bench = await SchedulerBench.started();
     const [answer, receipts] = await Promise.all([
