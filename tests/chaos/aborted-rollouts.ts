@@ -15,7 +15,7 @@ import type { RolloutDocument } from '../../src/wire/api/rollout.ts';
 import { startEngineProcess } from '../support/engine-process.ts';
 import { ownLeftovers } from '../support/own-leftovers.ts';
 import { seededRandom } from '../support/random.ts';
-import { startServeProcess } from '../support/serve-process.ts';
+import { RolloutService, type QueueKind } from '../support/rollout-service.ts';
 import { repositoryDir } from '../support/slipway-cli.ts';
 import { hostProcessesWith } from '../conformance/environment/looking.ts';
 import { EngineFront } from './engine-front.ts';
@@ -35,6 +35,8 @@ export type AbortPhase = (typeof abortPhases)[number];
 export interface AbortedRolloutsOptions {
   /** `native`: terminus-2; `harbor`: a workflow that carries out what the same model says. */
   readonly backend: TrialBackend;
+  /** Default: the server's memory. */
+  readonly queue?: QueueKind;
   readonly rollouts: number;
   readonly cancelled: number;
   readonly concurrency: number;
@@ -185,17 +187,14 @@ class AbortBench implements AsyncDisposable {
         ? harborTable('Stubborn', path.join(this.#root, 'tasks'))
         : `[backend]\nkind = "native"\n[backend.native]\nenvironment = "local"\nagent_options = { record_terminal_session = false }\n`,
     );
-    const server = await startServeProcess(
-      [
-        ...['--config', config, '--data-dir', path.join(this.#root, 'data')],
-        ...['--max-concurrent', String(concurrency), '--max-queue-depth', String(rollouts)],
-        ...['--shutdown-drain-sec', '0'],
-      ],
-      { stateDir },
-    );
-    this.#stack.use(server);
-    this.#url = server.url;
-    this.#controller = this.#stack.use(new RolloutController({ serverUrl: server.url }));
+    const service = await RolloutService.start({
+      ...{ queue: this.#options.queue ?? 'memory', stateDir, maxConcurrent: concurrency },
+      flags: ['--config', config, '--shutdown-drain-sec', '0'],
+      frontFlags: ['--max-queue-depth', String(rollouts)],
+    });
+    this.#stack.use(service);
+    this.#url = service.url;
+    this.#controller = this.#stack.use(new RolloutController({ serverUrl: service.url }));
     await this.#controller.start();
   }
 

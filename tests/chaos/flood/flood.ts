@@ -2,19 +2,22 @@
  * A flood of submissions from three tenants against a server that can take only some of them, and what is seen of it: from the clients, from the receiver
  * of callbacks, from somebody who asks for health and cancels all the time, and from the server's own counts.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Pool } from 'undici';
 import type { Capacity } from '../../../src/wire/rollout/health.ts';
-import { startServeProcess } from '../../support/serve-process.ts';
+import { RolloutService, type QueueKind } from '../../support/rollout-service.ts';
 import { unusedModelUrl } from '../unused-model.ts';
+import { mostAtOnce } from './execution-sights.ts';
 
 export const tenantWeights: Readonly<Record<string, number>> = { a: 1, b: 1, c: 2 };
 
 export interface FloodOptions {
+  /** Default: the server's memory. */
+  readonly queue?: QueueKind;
   readonly submissions: number;
   /** So many of the clients, spread over all, come back until they are accepted; the others go away for good when they are refused. Default: all come back. */
   readonly patient?: number;
@@ -76,7 +79,6 @@ export interface ServerCounts {
   /** Reads that showed another number than there were reservations. */
   readonly mismatches: number;
   readonly mostHeld: number;
-  readonly mostExecuting: number;
   readonly mostQueued: number;
   /** By tenant, while every tenant had some waiting. */
   readonly contestedStarts: Record<string, number>;
@@ -97,8 +99,12 @@ export interface FloodEvidence {
   /** Accepted, not cancelled, and without a last callback. */
   readonly lost: readonly string[];
   readonly server: ServerCounts | null;
+  /** At a time, as those say that execute. */
+  readonly mostExecuting: number;
   readonly seconds: number;
 }
+
+type SeenByClients = Omit<FloodEvidence, 'server' | 'mostExecuting'>;
 
 /** What a client submits. */
 export function rolloutBody(
@@ -119,7 +125,7 @@ export function rolloutBody(
 /** Questions of one kind that wait for their answer. */
 const mostOpen = 32;
 
-const program = path.join(import.meta.dirname, 'serve-counted.ts');
+const ownProgram = (name: string): readonly string[] => [path.join(import.meta.dirname, name)];
 
 export async function runFlood(options: FloodOptions): Promise<FloodEvidence> {
   const dir = await mkdtemp(path.join(tmpdir(), 'slipway-flood-'));
@@ -129,19 +135,18 @@ export async function runFlood(options: FloodOptions): Promise<FloodEvidence> {
   const config = path.join(dir, 'slipway.toml');
   await writeFile(config, [options.config ?? '', ...tenants].join('\n'));
   try {
-    await using server = await startServeProcess(
-      [
-        ...['--config', config, '--data-dir', path.join(dir, 'data'), '--data-port', '0'],
-        ...['--max-concurrent', String(options.maxConcurrent)],
-        ...['--max-queue-depth', String(options.maxQueueDepth)],
-        ...options.backendFlags,
-      ],
-      {
-        stateDir: dir,
-        program: [program],
-        ...(options.variant !== undefined && { variables: { FLOOD_VARIANT: options.variant } }),
-      },
-    );
+    const sights = path.join(dir, 'sights');
+    await writeFile(sights, '');
+    const { variant, maxConcurrent, maxQueueDepth } = options;
+    await using service = await RolloutService.start({
+      ...{ queue: options.queue ?? 'memory', stateDir: dir, maxConcurrent },
+      flags: ['--config', config, ...options.backendFlags],
+      frontFlags: ['--data-port', '0', '--max-queue-depth', String(maxQueueDepth)],
+      program: ownProgram('serve-counted.ts'),
+      workerProgram: ownProgram('worker-counted.ts'),
+      variables: { FLOOD_SIGHTS: sights, ...(variant !== undefined && { FLOOD_VARIANT: variant }) },
+    });
+    const server = service.front;
     let said = '';
     server.child.stdout?.on('data', (text: Buffer) => (said += text.toString()));
     const seen = await new Flood(server.url, options).run();
@@ -149,7 +154,8 @@ export async function runFlood(options: FloodOptions): Promise<FloodEvidence> {
     const line = said.split('\n').find((one) => one.startsWith('{"counts"'));
     const counts =
       line === undefined ? null : (JSON.parse(line) as { counts: ServerCounts }).counts;
-    return { ...seen, server: counts };
+    const mostExecuting = mostAtOnce(await readFile(sights, 'utf8'));
+    return { ...seen, server: counts, mostExecuting };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
@@ -174,7 +180,7 @@ class Flood {
     this.#options = options;
   }
 
-  async run(): Promise<Omit<FloodEvidence, 'server'>> {
+  async run(): Promise<SeenByClients> {
     const began = performance.now();
     const { submissions, limitMs, leastReads } = this.#options;
     const receiver = new Worker(path.join(import.meta.dirname, 'receiver.ts'));
@@ -298,7 +304,7 @@ class Flood {
     if (dispositions[id]?.startsWith('cancelled') === true) this.#cancelled.add(id);
   }
 
-  #evidence(seconds: number): Omit<FloodEvidence, 'server'> {
+  #evidence(seconds: number): SeenByClients {
     const none = { refusedMs: [], retryAfterS: [], otherStatuses: [], errors: [], wentAway: 0 };
     const unknown = { isDone: false, contestedFrom: null, contestedTo: null };
     const clients = this.#report ?? { ...none, ...unknown };

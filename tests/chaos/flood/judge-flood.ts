@@ -73,7 +73,12 @@ function judgeCapacities({ capacities, options }: FloodEvidence): readonly strin
   ];
 }
 
-function judgeServer({ server, options, capacities }: FloodEvidence): readonly string[] {
+function judgeServer({
+  server,
+  options,
+  capacities,
+  mostExecuting,
+}: FloodEvidence): readonly string[] {
   if (server === null) return ['the server did not say what it counted'];
   const { maxConcurrent, maxQueueDepth } = options;
   const limit = maxConcurrent + maxQueueDepth;
@@ -82,9 +87,8 @@ function judgeServer({ server, options, capacities }: FloodEvidence): readonly s
     ...(server.mismatches === 0 ? [] : [`${server.mismatches} capacities were not the counter`]),
     ...(server.mostHeld <= limit ? [] : [`${server.mostHeld} reservations of ${limit}`]),
     ...(server.mostHeld === limit ? [] : [`it was never full: ${server.mostHeld} of ${limit}`]),
-    ...(server.mostExecuting <= maxConcurrent
-      ? []
-      : [`${server.mostExecuting} executed, ${maxConcurrent} may`]),
+    ...(mostExecuting <= maxConcurrent ? [] : [`${mostExecuting} executed, ${maxConcurrent} may`]),
+    ...(mostExecuting > 0 ? [] : ['nobody has seen anything executed']),
     // One that was just put may not have been taken although a place is free.
     ...(server.mostQueued <= limit ? [] : [`${server.mostQueued} were queued`]),
   ];

@@ -1,28 +1,26 @@
 /**
- * `slipway serve` that counts for itself what its admission gave away and what its backend executes, and says at its end whether the figures that it
- * showed were those. `FLOOD_VARIANT` breaks it on purpose: `loose` checks the limit some milliseconds before it takes a place, `unweighted` forgets weights.
+ * `slipway serve` that counts for itself what its admission gave away, and says at its end whether the figures that it showed were those; what is executed is noted apart.
+ * `FLOOD_VARIANT` breaks it on purpose: `loose` checks the limit some milliseconds before it takes a place, `unweighted` forgets weights.
  */
 import { Command } from 'commander';
 import { composeApp } from '../../../src/app/compose.ts';
 import { startServer } from '../../../src/app/serve.ts';
 import { takePrecedence } from '../../../src/app/serve/processor-share.ts';
-import { ProcessBackend } from '../../../src/app/serve/process-backend.ts';
-import { LocalBackend } from '../../../src/backends/local/local-backend.ts';
-import { NullBackend } from '../../../src/backends/null/null-backend.ts';
 import { addServeOptions, serveFlags } from '../../../src/cli/serve-options.ts';
 import { readServeConfig } from '../../../src/config/serve/read-serve-config.ts';
 import { never } from '../../../src/core/linked-abort.ts';
 import { Admission, type Reservation } from '../../../src/scheduler/admission.ts';
+import { JetStreamQueue } from '../../../src/scheduler/jetstream/jetstream-queue.ts';
 import { MemoryQueue } from '../../../src/scheduler/memory/memory-queue.ts';
 import { Tenants } from '../../../src/scheduler/tenants.ts';
-import type { Execution, ExecutionBackend } from '../../../src/backends/execution-backend.ts';
-import type { Lease, QueueEntry } from '../../../src/scheduler/queue.ts';
+import type { Lease, QueueEntry, RolloutQueue } from '../../../src/scheduler/queue.ts';
 import type { Capacity } from '../../../src/wire/rollout/health.ts';
+import { noteExecutions } from './execution-sights.ts';
 import { tenantWeights, type ServerCounts } from './flood.ts';
 
-const counts = { held: 0, executing: 0 };
+const counts = { held: 0 };
 const seen: { -readonly [Name in keyof ServerCounts]: ServerCounts[Name] } = {
-  ...{ capacityReads: 0, mismatches: 0, mostHeld: 0, mostExecuting: 0, mostQueued: 0 },
+  ...{ capacityReads: 0, mismatches: 0, mostHeld: 0, mostQueued: 0 },
   contestedStarts: { a: 0, b: 0, c: 0 },
 };
 /** Methods themselves: what replaces them calls them with its own `this`. */
@@ -35,12 +33,6 @@ const capacity = method(Admission.prototype, 'capacity') as (
   this: Admission,
   isAccepting: boolean,
 ) => Capacity;
-const put = method(MemoryQueue.prototype, 'put') as (
-  this: MemoryQueue,
-  entry: QueueEntry,
-) => Promise<void>;
-const take = method(MemoryQueue.prototype, 'take') as (this: MemoryQueue) => Promise<Lease | null>;
-
 Admission.prototype.force = function (tenant): Reservation {
   const reservation = force.call(this, tenant);
   counts.held += 1;
@@ -64,32 +56,22 @@ Admission.prototype.capacity = function (isAccepting) {
   return shown;
 };
 
-MemoryQueue.prototype.put = async function (entry) {
-  await put.call(this, entry);
-  seen.mostQueued = Math.max(seen.mostQueued, this.counts().queued);
-};
-
-MemoryQueue.prototype.take = async function () {
-  const isContested = Object.keys(tenantWeights).every((name) => this.counts(name).queued > 0);
-  const lease = await take.call(this);
-  if (isContested && lease !== null) seen.contestedStarts[lease.entry.tenant]! += 1;
-  return lease;
-};
-
-for (const { prototype } of [NullBackend, LocalBackend, ProcessBackend]) {
-  const execute = method(prototype, 'execute') as (
-    this: ExecutionBackend,
-    ...given: Parameters<ExecutionBackend['execute']>
-  ) => Execution;
-  prototype.execute = function (request, hooks) {
-    const execution = execute.call(this, request, hooks);
-    counts.executing += 1;
-    seen.mostExecuting = Math.max(seen.mostExecuting, counts.executing);
-    const end = (): void => void (counts.executing -= 1);
-    execution.result.then(end, end);
-    return execution;
+for (const { prototype } of [MemoryQueue, JetStreamQueue]) {
+  const put = method(prototype, 'put') as (this: RolloutQueue, entry: QueueEntry) => Promise<void>;
+  const take = method(prototype, 'take') as (this: RolloutQueue) => Promise<Lease | null>;
+  prototype.put = async function (entry) {
+    await put.call(this, entry);
+    seen.mostQueued = Math.max(seen.mostQueued, this.counts().queued);
+  };
+  prototype.take = async function () {
+    const isContested = Object.keys(tenantWeights).every((name) => this.counts(name).queued > 0);
+    const lease = await take.call(this);
+    if (isContested && lease !== null) seen.contestedStarts[lease.entry.tenant]! += 1;
+    return lease;
   };
 }
+
+noteExecutions();
 
 /** By how many requests the broken check is late, however fast they come. */
 const staleAsks = 32;
