@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { readFileSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second. */
@@ -9,4 +10,11 @@ export function processorMs(pid: number): number {
   // The name of the program, in parentheses, may hold anything.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   return tickMs * fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
+}
+
+/** Of all processors since the machine has started. */
+export function machineBusyMs(): number {
+  return os
+    .cpus()
+    .reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 }

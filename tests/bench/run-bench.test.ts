@@ -12,8 +12,8 @@ describe('benches one after the other', () => {
     assert.match(run.problem ?? '', /longer than its 3 s/);
   });
 
-  it('are planned for less than eight minutes together', () => {
+  it('are planned for less than nine minutes together', () => {
     const allMs = benchNames().reduce((sum, bench) => sum + plannedMs(bench), 0);
-    assert.ok(allMs > 60_000 && allMs <= 480_000, `${allMs / 1_000} s`);
+    assert.ok(allMs > 60_000 && allMs <= 540_000, `${allMs / 1_000} s`);
   });
 });
