@@ -33,6 +33,9 @@ export class PodWatch {
   readonly #ports: Pick<KubernetesPorts, 'clock' | 'logger'>;
   readonly #waiters = new Set<Waiter>();
   #lists = 0;
+  readonly #catchingUp = new Set<Promise<void>>();
+  /** The watch that is being read. */
+  #stream: LinkedAbort | null = null;
   #running: { readonly abort: LinkedAbort; readonly ended: Promise<void> } | null = null;
 
   constructor(
@@ -65,7 +68,8 @@ export class PodWatch {
     const onAbort = (): void => done.reject(signal.reason as Error);
     signal.addEventListener('abort', onAbort, { once: true });
     this.#waiters.add(waiter);
-    this.#running ??= this.#start();
+    if (this.#running === null) this.#running = this.#start();
+    else this.#catchUp(waiter, this.#running.abort.signal);
     if (pod !== null) tell(pod);
     try {
       return await done.promise;
@@ -81,6 +85,7 @@ export class PodWatch {
     const running = this.#running;
     this.#stop();
     await running?.ended;
+    await Promise.all(this.#catchingUp);
   }
 
   #start(): { readonly abort: LinkedAbort; readonly ended: Promise<void> } {
@@ -91,6 +96,22 @@ export class PodWatch {
   #stop(): void {
     this.#running?.abort.abort(new Error('nobody waits for a pod'));
     this.#running = null;
+  }
+
+  /** What a watch that runs already told between the state that the waiter knows and the beginning of its wait, it told to nobody. */
+  #catchUp(waiter: Waiter, signal: AbortSignal): void {
+    const work = this.#read(waiter, signal).finally(() => this.#catchingUp.delete(work));
+    this.#catchingUp.add(work);
+  }
+
+  async #read({ name, tell }: Waiter, signal: AbortSignal): Promise<void> {
+    try {
+      const path = `${this.#path}/${name}`;
+      tell(podDocument.parse(await this.#client.json({ method: 'GET', path, signal })));
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) tell(null);
+      else if (!isOver(signal)) this.#stream?.abort(error); // a list tells everybody, as soon as the server answers again
+    }
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -129,6 +150,7 @@ export class PodWatch {
       ms: (watchSeconds + 30) * 1000,
       reason: () => new Error('the watch did not end in time'),
     });
+    this.#stream = limit;
     const body = await this.#client.stream({
       method: 'GET',
       path: this.#path,
