@@ -101,11 +101,9 @@ if (wanted.includes('conformance')) {
     'tests/conformance/skypilot-backend.test.ts',
   );
 }
-for (const kind of remoteKinds)
-  if (wanted.includes('demand')) {
-    await proveDemand(kind, poolSize);
-    await proveDemand(kind, 0);
-  }
+if (wanted.includes('demand'))
+  for (const size of [poolSize, 0])
+    await Promise.all(remoteKinds.map((kind) => proveDemand(kind, size)));
 if (wanted.includes('builds')) await proveOneBuild();
 for (const kind of remoteKinds) if (wanted.includes('kills')) await proveKills(kind);
 if (wanted.includes('controls')) await proveControls();

@@ -17,6 +17,21 @@ export interface JournalView {
 
 /** The journal of the run whose process has this pid; empty when it has none yet. */
 export function journalOf(stateDir: string, pid: number): JournalView {
+  const lines = journals(stateDir).find(([, [first]]) => first?.pid === pid)?.[1] ?? [];
+  const names = (type: string): Set<string> =>
+    new Set(lines.filter((line) => line.type === type).map((line) => line.name ?? ''));
+  const gone = names('gone');
+  const created = names('created');
+  const open = [...names('intended')].filter((name) => !gone.has(name));
+  return { open, inFlight: open.filter((name) => !created.has(name)) };
+}
+
+/** The id of the run whose process has this pid; null when it has no journal yet, as before dead runs are cleaned up. */
+export function runIdOf(stateDir: string, pid: number): string | null {
+  return journals(stateDir).find(([, [first]]) => first?.pid === pid)?.[0] ?? null;
+}
+
+function journals(stateDir: string): readonly (readonly [string, readonly JournalLine[]])[] {
   const runsDir = path.join(stateDir, 'runs');
   let files: string[] = [];
   try {
@@ -24,25 +39,18 @@ export function journalOf(stateDir: string, pid: number): JournalView {
   } catch {
     // the run has not opened its journal yet
   }
-  for (const file of files) {
+  return files.map((file) => {
     let text = '';
     try {
       text = readFileSync(path.join(runsDir, file), 'utf8');
     } catch {
-      continue; // another run ended and removed its journal
+      // another run ended and removed its journal
     }
     const lines = text
       .slice(0, text.lastIndexOf('\n') + 1)
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line) as JournalLine);
-    if (lines[0]?.pid !== pid) continue;
-    const names = (type: string): Set<string> =>
-      new Set(lines.filter((line) => line.type === type).map((line) => line.name ?? ''));
-    const gone = names('gone');
-    const created = names('created');
-    const open = [...names('intended')].filter((name) => !gone.has(name));
-    return { open, inFlight: open.filter((name) => !created.has(name)) };
-  }
-  return { open: [], inFlight: [] };
+    return [path.basename(file, '.ndjson'), lines] as const;
+  });
 }

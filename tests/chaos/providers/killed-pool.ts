@@ -2,17 +2,16 @@
  * Kills `slipway run` with SIGKILL while its trials run in sandboxes of a provider's fake and its pool is full or being filled, and starts it again: from a moment
  * after the next start on, the service's own list has no sandbox without a live run that owns it. The sandboxes are real ones of this machine.
  */
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../../src/core/clock.ts';
 import { never } from '../../../src/core/linked-abort.ts';
-import { FileLocks } from '../../../src/store/file/file-lock.ts';
-import { FileSandboxJournalStore } from '../../../src/store/file/file-sandbox-journal.ts';
 import { baseImage, LocalBench } from '../../environments/local/local-bench.ts';
 import { ServiceFaults } from '../../fakes/sandbox-host/service-faults.ts';
+import { runIdOf } from '../../support/journal-names.ts';
 import { startSlipway, type CliRun } from '../../support/slipway-cli.ts';
 import { openFakeService, type FakeService, type RemoteKind } from './fake-services.ts';
 
@@ -106,10 +105,7 @@ async function killEach(
         return isFull && (await agentsOf(task.mark)) >= running;
       };
       await reached(isReached, run);
-      if (
-        options.isJournalLost !== true &&
-        (await owners(service, stateDirOf(0))).strays.length > 0
-      )
+      if (strays(service, { stateDir: stateDirOf(life - 1), run }).names.length > 0)
         problems.push('a sandbox of a dead run came back');
       const { all, creating } = countOf(service);
       const agents = await agentsOf(task.mark);
@@ -136,7 +132,7 @@ async function killEach(
   }
 }
 
-/** How long sandboxes without a live run were there; a new run of which nobody knows yet has made none. */
+/** How long sandboxes of others than the new run were there: until its cleaning is done and its journal open. */
 async function untilOwned(
   service: FakeService,
   of: {
@@ -147,24 +143,23 @@ async function untilOwned(
   },
 ): Promise<number> {
   for (;;) {
-    const { live, strays: left } = await owners(service, of.stateDir);
-    if (left.length === 0 && live.length > 0) return performance.now() - of.sinceMs;
+    const { runId, names } = strays(service, of);
+    if (names.length === 0 && runId !== null) return performance.now() - of.sinceMs;
     if (performance.now() - of.sinceMs > of.limitMs) return Infinity;
     await assertRuns(of.run);
     await delay(lookMs);
   }
 }
 
-/** Runs that hold their lock, and what the service has of nobody else. */
-async function owners(
+/** The run of the process, and what the service has of others. While a start cleans up it has no run yet. */
+function strays(
   service: FakeService,
-  stateDir: string,
-): Promise<{ readonly live: readonly string[]; readonly strays: readonly string[] }> {
-  const listed = service.sandboxes(); // before the runs: one that begins meanwhile is not missed
-  const journals = await FileSandboxJournalStore.open(stateDir, new FileLocks(systemClock));
-  const live = await journals.liveRuns();
-  const strays = listed.filter(({ runId }) => runId === null || !live.includes(runId));
-  return { live, strays: strays.map(({ name }) => name) };
+  of: { readonly stateDir: string; readonly run: CliRun },
+): { readonly runId: string | null; readonly names: readonly string[] } {
+  const listed = service.sandboxes(); // before the journal: a run that begins meanwhile is not missed
+  const own = runIdOf(of.stateDir, of.run.child.pid ?? -1);
+  const names = listed.filter(({ runId }) => runId === null || runId !== own);
+  return { runId: own, names: names.map(({ name }) => name) };
 }
 
 function countOf({ host }: FakeService): { readonly all: number; readonly creating: number } {
@@ -213,7 +208,7 @@ async function sleepingTask(
   root: string,
 ): Promise<{ readonly dir: string; readonly mark: string }> {
   const dir = path.join(root, 'sleeper');
-  const mark = `${3_600 + process.pid}`;
+  const mark = String(randomInt(3_600, 1_000_000));
   for (const folder of ['environment', 'solution', 'tests'])
     await mkdir(path.join(dir, folder), { recursive: true });
   await writeFile(
