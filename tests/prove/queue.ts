@@ -1,7 +1,7 @@
 /**
  * Must show: the same tests of the server pass with its queue in memory and with a front end and two workers on NATS JetStream. They are the server's suite with its controls, a
  * flood of submissions, agents that do not want to end and are cancelled, and SIGKILL of the server and of workers while rollouts run, with sandboxes and without.
- * `PARTS=suite,flood,abort,death` and `QUEUES=memory,jetstream` choose; times are judged on a machine that does nothing else (`TIMES=0` does not judge them).
+ * `PARTS=suite,flood,abort,death`, `QUEUES=memory,jetstream`, `KILLS` and `NATIVE_KILLS` choose; times are judged on a machine that does nothing else (`TIMES=0` does not judge them).
  */
 import { abortRollouts } from '../chaos/aborted-rollouts.ts';
 import { runFlood, type FloodOptions } from '../chaos/flood/flood.ts';
@@ -17,6 +17,10 @@ const queues = queueKinds.filter((queue) =>
 );
 const seed = Number(process.env['SEED'] ?? '4');
 const isTimed = process.env['TIMES'] !== '0';
+const kills = {
+  null: Number(process.env['KILLS'] ?? '15'),
+  native: Number(process.env['NATIVE_KILLS'] ?? '6'),
+};
 const receiptMs = 2_000;
 const orphanLimitMs = isTimed ? 10_000 : 60_000;
 const failures: string[] = [];
@@ -81,9 +85,9 @@ async function abort(queue: QueueKind): Promise<void> {
 
 async function death(queue: QueueKind): Promise<void> {
   const rows: readonly KilledServerOptions[] = [
-    { backend: 'null', kills: 15, live: 32, seed },
+    { backend: 'null', kills: kills.null, live: 32, seed },
     {
-      ...{ backend: 'native', kills: 6, live: 12, seed: seed + 1 },
+      ...{ backend: 'native', kills: kills.native, live: 12, seed: seed + 1 },
       kinds: ['creating', 'creating', 'callback', 'timed', 'timed', 'cancel'],
     },
   ];
