@@ -3,7 +3,7 @@
  * `npm run prove -- conformance` and `npm run prove -- providers` run all of them, by the variable.
  */
 const cases: readonly string[] = [
-  ...['start.report', 'start.workdir', 'start.env', 'start.absent-image'],
+  ...['start.report', 'start.admission', 'start.workdir', 'start.env', 'start.absent-image'],
   ...['exec.streams-and-code', 'exec.truncation', 'exec.output-as-it-comes', 'exec.stdin'],
   ...['exec.env-not-in-argv', 'exec.cwd', 'exec.user-name', 'exec.user-unknown', 'exec.timeout'],
   ...['control.streams-and-code', 'control.timeout', 'control.dead-shell'],

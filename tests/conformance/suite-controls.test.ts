@@ -38,6 +38,14 @@ const receipt = (name: string) => ({ name, confirmedGone: ['process'], durationM
 
 const rows: readonly [string, readonly string[], Break][] = [
   [
+    'a start that does not wait to be let in',
+    ['start.admission'],
+    (environment) => {
+      const start = environment.start.bind(environment);
+      return { start: ({ signal }) => start({ signal }) };
+    },
+  ],
+  [
     'a kill that only pretends',
     ['kill.detached', 'kill.writer', 'kill.fork-loop', 'kill.receipt', 'kill.other-user'],
     () => ({

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { RolloutError } from '../../../../src/core/errors.ts';
 import type { ConformanceCase } from '../adapter.ts';
 import { output } from '../looking.ts';
 
@@ -14,6 +15,28 @@ export const startCases: readonly ConformanceCase[] = [
       assert.ok(Number.isFinite(report.imageMs) && report.imageMs >= 0);
       assert.ok(Number.isFinite(report.bootMs) && report.bootMs > 0);
       assert.equal(await output(environment, 'echo up', signal), 'up');
+    },
+  },
+  {
+    id: 'start.admission',
+    title: 'a start asks to be let in before it creates, and when it is refused nothing was made',
+    async run({ create, provider, signal }) {
+      const admitted = create();
+      let isFirst: boolean | null = null;
+      const admitCreate = async (): Promise<void> => {
+        isFirst ??= !(await isListed(admitted.name));
+      };
+      const isListed = async (name: string): Promise<boolean> =>
+        (await provider.list(signal)).some((sandbox) => sandbox.name === name);
+      await admitted.start({ signal, admitCreate });
+      assert.equal(isFirst, true);
+      assert.equal(await isListed(admitted.name), true);
+
+      const refused = create();
+      const reason = new RolloutError('SANDBOX_HOURS_EXHAUSTED', 'no', { phase: 'environment' });
+      const start = refused.start({ signal, admitCreate: () => Promise.reject(reason) });
+      await assert.rejects(start, reason);
+      assert.equal(await isListed(refused.name), false);
     },
   },
   {
