@@ -338,10 +338,12 @@ export class FleetFront implements HostPlaces {
         execution?.hooks?.progress(message.progress);
         break;
       case 'hook':
+        if (execution !== null && message.result !== null) execution.activity = message.activity;
         void this.#hook(message, host, execution?.hooks ?? null);
         break;
       case 'ended': {
-        const { result } = message;
+        const { result, activity } = message;
+        if (execution !== null) execution.activity = activity;
         void this.bring(result.files, this.filesDirOf(lease, 'result')).then((files) =>
           execution?.end({ ...result, files }),
         );

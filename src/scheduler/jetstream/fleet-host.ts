@@ -13,7 +13,6 @@ const longestMs: Readonly<Record<HostCall['name'], number>> = {
   register: 30 * secondMs,
   revoke: 5 * secondMs,
   'end calls': 5 * secondMs,
-  'forget calls': 5 * secondMs,
   activity: secondMs,
   probe: 5 * secondMs,
   'probe upstream': 5 * secondMs,

@@ -66,7 +66,7 @@ export interface CarriedResult extends Omit<ExecutionResult, 'files'> {
 /** What is asked of the host that holds a lease. */
 export type HostCall =
   | { readonly name: 'register'; readonly request: RouteRequest }
-  | { readonly name: 'revoke' | 'end calls' | 'captured' | 'forget calls' | 'activity' }
+  | { readonly name: 'revoke' | 'end calls' | 'captured' | 'activity' }
   | { readonly name: 'probe' | 'probe upstream' }
   | { readonly name: 'abort'; readonly reason: ErrorFault }
   | { readonly name: 'release'; readonly archived: ArchivedFiles | null };
@@ -108,6 +108,13 @@ export type FromHost =
       readonly number: number;
       readonly lease: string;
       readonly result: CarriedResult | null;
+      /** Of its model calls at that moment, which is asked for with every result. */
+      readonly activity: RouteActivity | null;
     }
-  | { readonly kind: 'ended'; readonly lease: string; readonly result: CarriedResult }
+  | {
+      readonly kind: 'ended';
+      readonly lease: string;
+      readonly result: CarriedResult;
+      readonly activity: RouteActivity | null;
+    }
   | { readonly kind: 'broken'; readonly lease: string; readonly fault: ErrorFault };

@@ -129,6 +129,10 @@ export class FleetGateway implements GatewayControl {
   async activity(rolloutId: string): Promise<RouteActivity | null> {
     const placement = this.#front.placement(rolloutId);
     if (placement?.host == null) return null;
+    const { execution } = placement;
+    const told = execution?.activity;
+    if (execution !== null) execution.activity = undefined;
+    if (told !== undefined) return told;
     const call: HostCall = { name: 'activity' };
     return (await placement.host.askIfThere(placement.lease, call)) as RouteActivity | null;
   }

@@ -6,19 +6,19 @@ import type {
   ExecutionRequest,
   ExecutionResult,
 } from '../../backends/execution-backend.ts';
+import type { Clock } from '../../core/clock.ts';
 import { errorOf, faultOf } from '../../core/error-fault.ts';
 import { messageOf, RolloutError } from '../../core/errors.ts';
 import { LinkedAbort } from '../../core/linked-abort.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GatewayControl } from '../../gateway/gateway-control.ts';
-import type { RolloutProgress } from '../../wire/rollout/progress.ts';
+import type { RouteActivity } from '../../wire/rollout/route-activity.ts';
 import { claimLimit, type ClaimBook, type HeldClaim } from './claims.ts';
 import { putFiles, type CarriedFile } from './file-carrier.ts';
 import type { CarriedResult, FromHost, HostAnswer, HostCall, WorkItem } from './fleet-messages.ts';
 import type { NatsBus } from './nats-bus.ts';
+import { ProgressTeller } from './progress-teller.ts';
 
-/** Of a stage the newest says all; so often it is told. */
-const progressMs = 500;
 const probeMs = 2_000;
 
 export interface HeldWorkParts {
@@ -26,6 +26,7 @@ export interface HeldWorkParts {
   readonly claims: ClaimBook;
   readonly backend: ExecutionBackend;
   readonly gateway: GatewayControl;
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly maskSecrets: (secrets: readonly string[]) => () => void;
   /** Fires when the host works for that front end no more. */
@@ -39,16 +40,21 @@ export class HeldWork {
   readonly #parts: HeldWorkParts;
   readonly #hooks = new Map<number, PromiseWithResolvers<undefined>>();
   readonly #unmask: (() => void)[] = [];
+  readonly #progress: ProgressTeller;
   #claim: HeldClaim | null = null;
   #execution: Execution | null = null;
   #discarded: Promise<void> | null = null;
-  #told: { readonly stage: string; readonly atMs: number } | null = null;
   #gaveUp = false;
   #isReleased = false;
 
   constructor(item: WorkItem, parts: HeldWorkParts) {
     this.item = item;
     this.#parts = parts;
+    const { lease } = item;
+    this.#progress = new ProgressTeller(
+      (progress) => parts.say({ kind: 'progress', lease, progress }),
+      parts.clock,
+    );
   }
 
   get hasBegun(): boolean {
@@ -93,9 +99,6 @@ export class HeldWork {
         return await gateway.abort(rolloutId);
       case 'captured':
         return await this.#captured();
-      case 'forget calls':
-        await gateway.forget(rolloutId);
-        return null;
       case 'activity':
         return await gateway.activity(rolloutId);
       case 'probe': {
@@ -137,6 +140,7 @@ export class HeldWork {
   async #discardNow(reason: RolloutError): Promise<void> {
     const { gateway, logger } = this.#parts;
     const { rolloutId } = this.item;
+    this.#progress.close();
     for (const { reject } of this.#hooks.values()) reject(reason);
     const ended = await Promise.allSettled([
       gateway.abort(rolloutId),
@@ -168,27 +172,21 @@ export class HeldWork {
         await this.#ask(null);
       },
       workflowCompleted: (result) => this.#ask({ ...result, files: [] }),
-      progress: (progress) => this.#tellProgress(progress),
+      progress: (progress) => this.#progress.tell(progress),
     };
   }
 
   async #ask(result: CarriedResult | null): Promise<void> {
     const { say, signal } = this.#parts;
+    const activity = result === null ? null : await this.#activity();
     signal.throwIfAborted();
     if (this.#discarded !== null || this.#gaveUp) throw new TypeError('the rollout is being ended');
     const number = this.#parts.nextHook();
     const answered = Promise.withResolvers<undefined>();
     this.#hooks.set(number, answered);
-    say({ kind: 'hook', number, lease: this.item.lease, result });
+    this.#progress.flush();
+    say({ kind: 'hook', number, lease: this.item.lease, result, activity });
     await answered.promise;
-  }
-
-  #tellProgress(progress: RolloutProgress): void {
-    const now = performance.now();
-    const { stage } = progress;
-    if (this.#told?.stage === stage && now - this.#told.atMs < progressMs) return;
-    this.#told = { stage, atMs: now };
-    this.#parts.say({ kind: 'progress', lease: this.item.lease, progress });
   }
 
   async #follow(ending: Promise<ExecutionResult>): Promise<void> {
@@ -196,12 +194,17 @@ export class HeldWork {
     const { lease } = this.item;
     try {
       const result = await ending;
+      this.#progress.close();
       if (this.#discarded !== null) return;
       const files = await putFiles(result.files, `${lease}/result`, { store: bus.files, signal });
-      say({ kind: 'ended', lease, result: { ...result, files } });
+      say({ kind: 'ended', lease, result: { ...result, files }, activity: await this.#activity() });
     } catch (error) {
       if (this.#discarded === null) say({ kind: 'broken', lease, fault: faultOf(error) });
     }
+  }
+
+  async #activity(): Promise<RouteActivity | null> {
+    return await this.#parts.gateway.activity(this.item.rolloutId);
   }
 
   async #captured(): Promise<readonly CarriedFile[] | null> {

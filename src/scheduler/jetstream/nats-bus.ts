@@ -157,6 +157,8 @@ async function dial(settings: NatsSettings, name: string): Promise<NatsConnectio
   const options: ConnectionOptions = {
     ...{ servers: [...urls], name, maxReconnectAttempts: -1, reconnectTimeWait: 250 },
     ...{ timeout: 5_000, pingInterval: 5_000, maxPingOut: 2, ignoreClusterUpdates: true },
+    // Else every request makes a stack trace, in case that it fails.
+    noAsyncTraces: true,
     ...(user !== null && { user }),
     ...(password !== null && { pass: password }),
     ...(token !== null && { token }),

@@ -8,6 +8,7 @@ import type {
 } from '../../backends/execution-backend.ts';
 import { faultOf } from '../../core/error-fault.ts';
 import { messageOf } from '../../core/errors.ts';
+import type { RouteActivity } from '../../wire/rollout/route-activity.ts';
 import type { FleetHost } from './fleet-host.ts';
 
 /** One lease of a rollout: who holds it, and what is executed under it. */
@@ -55,6 +56,8 @@ export class FleetExecution implements Execution {
   readonly #placement: Placement;
   readonly #result = Promise.withResolvers<ExecutionResult>();
   readonly #removeFiles: () => Promise<void>;
+  /** What came with its last result and nobody has asked for yet; undefined = nothing. */
+  activity: RouteActivity | null | undefined = undefined;
   #receipt: Promise<AbortReceipt> | null = null;
   #hooks: ExecutionHooks | null;
 
