@@ -1,5 +1,5 @@
 /** What is measured: a front end with NATS and workers, each a process of its own with the null backend; or, with no workers, one server that does it all. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { NatsCluster } from '../../tests/support/nats/nats-cluster.ts';
 import { startServeProcess } from '../../tests/support/serve-process.ts';
@@ -13,12 +13,12 @@ export interface ServiceOptions {
   readonly slotsPerWorker: number;
 }
 
-/** Until whoever executes it says that its agent works, in milliseconds of the wall clock, which all processes share. */
+/** In milliseconds of the wall clock, which all processes share. */
 export interface DispatchTimes {
-  /** From its acceptance. */
-  readonly acceptedMs: number;
-  /** From the moment at which it was given its place. */
+  /** From the moment at which it was given its place until the backend of a worker executes it. */
   readonly dispatchMs: number;
+  /** From its acceptance until its agent has begun, which is durable by then. */
+  readonly acceptedMs: number;
 }
 
 interface EventsPage {
@@ -39,6 +39,7 @@ export interface Spent {
 
 export class ScaledService implements AsyncDisposable {
   readonly url: string;
+  readonly #sights: string;
   readonly #pids: Readonly<Record<keyof Spent, readonly number[]>>;
   readonly #stack: AsyncDisposableStack;
 
@@ -52,10 +53,16 @@ export class ScaledService implements AsyncDisposable {
         await mkdir(path.join(dir, name), { recursive: true });
         return path.join(dir, name);
       };
+      const sights = path.join(dir, 'sights');
+      await writeFile(sights, '');
+      const noted = {
+        variables: { SCALE_SIGHTS: sights },
+        nodeArgs: ['--import', path.join(import.meta.dirname, 'note-executions.ts')],
+      };
       const frontEnd = stack.use(
         await startServeProcess(
           [...common, '--max-concurrent', String(places), '--max-queue-depth', '1000000'],
-          { stateDir: await folder('front-end') },
+          { stateDir: await folder('front-end'), ...noted },
         ),
       );
       const started: WorkerProcess[] = [];
@@ -67,12 +74,12 @@ export class ScaledService implements AsyncDisposable {
                 ...[...common, '--max-concurrent', String(slotsPerWorker)],
                 ...['--queue-host-name', `w${index}`],
               ],
-              { stateDir: await folder(`w${index}`) },
+              { stateDir: await folder(`w${index}`), ...noted },
             ),
           ),
         );
       const pidOf = ({ child }: Pick<WorkerProcess, 'child'>): number => child.pid ?? 0;
-      const service = new ScaledService(frontEnd.url, stack, {
+      const service = new ScaledService({ url: frontEnd.url, sights }, stack, {
         frontEndMs: [pidOf(frontEnd)],
         workersMs: started.map(pidOf),
         natsMs: nats?.nodes.map(({ pid }) => pid ?? 0) ?? [],
@@ -86,11 +93,12 @@ export class ScaledService implements AsyncDisposable {
   }
 
   private constructor(
-    url: string,
+    { url, sights }: { readonly url: string; readonly sights: string },
     stack: AsyncDisposableStack,
     pids: Readonly<Record<keyof Spent, readonly number[]>>,
   ) {
     this.url = url;
+    this.#sights = sights;
     this.#stack = stack;
     this.#pids = pids;
   }
@@ -102,18 +110,26 @@ export class ScaledService implements AsyncDisposable {
     return { frontEndMs: of(frontEndMs), workersMs: of(workersMs), natsMs: of(natsMs) };
   }
 
-  /** null = it does not work yet. */
-  async dispatchTimes(id: string): Promise<DispatchTimes | null> {
-    const answer = await fetch(`${this.url}/api/v1/events?rollout=${id}`);
-    const { events } = (await answer.json()) as EventsPage;
-    const at = (type: string, stage?: string): number => {
-      const event = events.find((one) => one.type === type && one.payload.stage === stage);
-      return event === undefined ? Number.NaN : Date.parse(event.at);
-    };
-    const atWork = at('rollout:stage', 'running agent');
-    const acceptedMs = atWork - at('rollout:queued');
-    const dispatchMs = atWork - at('rollout:started');
-    return Number.isNaN(acceptedMs + dispatchMs) ? null : { acceptedMs, dispatchMs };
+  /** Of rollouts that have ended. */
+  async dispatchTimes(ids: readonly string[]): Promise<readonly DispatchTimes[]> {
+    const sights = (await readFile(this.#sights, 'utf8')).split('\n');
+    const executedAt = new Map(
+      sights.map((line) => line.split(' ')).map(([id = '', at]) => [id, Number(at)]),
+    );
+    const times: DispatchTimes[] = [];
+    for (const id of ids) {
+      const answer = await fetch(`${this.url}/api/v1/events?rollout=${id}`);
+      const { events } = (await answer.json()) as EventsPage;
+      const at = (type: string, stage?: string): number => {
+        const event = events.find((one) => one.type === type && one.payload.stage === stage);
+        return event === undefined ? Number.NaN : Date.parse(event.at);
+      };
+      const dispatchMs = (executedAt.get(id) ?? Number.NaN) - at('rollout:started');
+      const acceptedMs = at('rollout:stage', 'running agent') - at('rollout:queued');
+      if (Number.isNaN(dispatchMs + acceptedMs)) throw new Error(`${id} was not seen at work`);
+      times.push({ dispatchMs, acceptedMs });
+    }
+    return times;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
