@@ -6,7 +6,7 @@
 import { abortRollouts } from '../chaos/aborted-rollouts.ts';
 import { runFlood, type FloodOptions } from '../chaos/flood/flood.ts';
 import { judgeFlood, quantile } from '../chaos/flood/judge-flood.ts';
-import { killServer, type KilledServerOptions } from '../chaos/killed-server.ts';
+import { killServer, type KilledServerOptions, type KillReport } from '../chaos/killed-server.ts';
 import { whyNoTrials } from '../chaos/trial-servers.ts';
 import { queueKinds, whyNoQueue, type QueueKind } from '../support/rollout-service.ts';
 import { runTestFiles } from './run-test-files.ts';
@@ -83,6 +83,11 @@ async function abort(queue: QueueKind): Promise<void> {
   );
 }
 
+function tellKill({ kind, victim, live, recovered, sandboxes, goneMs }: KillReport): void {
+  const gone = sandboxes > 0 ? `; ${sandboxes} sandboxes, gone after ${goneMs.toFixed(0)} ms` : '';
+  console.log(`  ${kind}: a ${victim} was killed with ${live} live, ${recovered} taken up${gone}`);
+}
+
 async function death(queue: QueueKind): Promise<void> {
   const rows: readonly KilledServerOptions[] = [
     { backend: 'null', kills: kills.null, live: 32, seed },
@@ -97,7 +102,7 @@ async function death(queue: QueueKind): Promise<void> {
       tell('death', queue, 'native, not shown', [`it cannot run here: ${without}`]);
       continue;
     }
-    const report = await killServer({ ...row, queue, orphanLimitMs });
+    const report = await killServer({ ...row, queue, orphanLimitMs, onKill: tellKill });
     const { kills, rollouts, cancelled, interrupted, resent, problems } = report;
     const sandboxes = kills.reduce((sum, kill) => sum + kill.sandboxes, 0);
     const slowest = Math.max(...kills.map(({ goneMs }) => goneMs));
