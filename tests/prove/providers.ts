@@ -6,10 +6,10 @@ import { askForOneImage } from '../chaos/providers/one-build.ts';
 import { createsPerSecond, meetDemand, type DemandReport } from '../chaos/providers/demand.ts';
 import { remoteKinds, type RemoteKind } from '../chaos/providers/fake-services.ts';
 import { killPools } from '../chaos/providers/killed-pool.ts';
-import { runTestFiles } from './run-test-files.ts';
+import { run } from './run-test-files.ts';
 
 const wanted = (process.env['PARTS'] ?? 'conformance,demand,builds,kills,controls').split(',');
-const demand = { trials: 500, trialMs: 60_000, perSecond: 4.5, rate: 4 };
+const demand = { trials: 500, trialMs: 60_000, perSecond: 4.5, rate: 2 };
 const poolSize = 40;
 /** Fewer than the demand would have without a pool. */
 const maxLive = 250;
@@ -77,7 +77,8 @@ async function proveKills(kind: RemoteKind): Promise<void> {
 
 async function proveControls(): Promise<void> {
   const impolite = await meetDemand({
-    ...{ kind: 'daytona', ...demand, trials: 200, poolSize: 0, isPolite: false, perSecond: 20 },
+    ...{ kind: 'daytona', trials: 200, trialMs: 0, perSecond: 20, poolSize: 0, rate: 4 },
+    isPolite: false,
   });
   console.log(`control, nobody waits for a turn: ${told(impolite)}`);
   check(impolite.refused > 100, 'control: the service refused too little');
@@ -93,13 +94,12 @@ async function proveControls(): Promise<void> {
 
 if (wanted.includes('conformance')) {
   process.env['SLIPWAY_WHOLE_CONFORMANCE'] = '1';
-  await runTestFiles(
-    'tests/conformance/kubernetes.test.ts',
-    'tests/conformance/daytona.test.ts',
-    'tests/conformance/skypilot.test.ts',
-    'tests/conformance/daytona-backend.test.ts',
-    'tests/conformance/skypilot-backend.test.ts',
-  );
+  const names = ['daytona', 'skypilot', 'kubernetes', 'daytona-backend', 'skypilot-backend'];
+  await run(process.execPath, [
+    // Their cases wait for the most part.
+    ...['--test', '--test-concurrency=2', '--test-reporter=spec'],
+    ...names.map((name) => `tests/conformance/${name}.test.ts`),
+  ]);
 }
 if (wanted.includes('demand'))
   for (const size of [poolSize, 0])

@@ -124,6 +124,7 @@ async function killEach(
           `sandboxes without an owner were there ${options.limitMs} ms after the next start`,
         );
     }
+    if (options.isJournalLost === true) return { kills, problems };
     const { exitCode, stderr } = await end(run, 'SIGINT');
     if (exitCode !== 130) problems.push(`the last run ended with ${exitCode}: ${stderr}`);
     return { kills, problems };
