@@ -27,8 +27,10 @@ import { messageOf, RolloutError } from '../../core/errors.ts';
 
 /** Below it, messages stay stuck after a crash of the server. */
 const leastVersion = '2.10.27';
-/** The first stream of a fresh cluster waits for its election. */
-const makeMs = 20_000;
+/** The first stream of a fresh cluster waits for its election, and so does whoever comes while a leader is missed. */
+const openMs = 60_000;
+/** What a server was asked while it was cut off from its leader is never answered: it is asked again. */
+const makeMs = 6_000;
 /** A request whose connection breaks is told of by its time alone. */
 const requestMs = 2_000;
 const retryMs = 100;
@@ -77,42 +79,54 @@ export class NatsBus {
     this.manager = parts.manager;
   }
 
-  /** QUEUE_UNAVAILABLE: no server, no JetStream, or no right to use it. QUEUE_UNSUPPORTED: a server that is too old. */
+  /**
+   * Waits up to a minute for the servers of a cluster to agree on a leader. QUEUE_UNAVAILABLE: no server, no JetStream, or no right to use it. QUEUE_UNSUPPORTED: a server
+   * that is too old.
+   */
   static async open(settings: NatsSettings, name: string): Promise<NatsBus> {
-    const connection = await dial(settings, name);
-    try {
-      checkVersion(connection);
-      const replicas = settings.replicas ?? ((connection.info?.cluster ?? '') === '' ? 1 : 3);
-      const names = busNames(settings.prefix);
-      const manager = await jetstreamManager(connection, { timeout: makeMs });
-      await ensureStream(manager, {
-        ...{ name: names.workStream, subjects: [names.work], num_replicas: replicas },
-        ...{ retention: RetentionPolicy.Workqueue, storage: StorageType.File },
-      });
-      await ensureStream(manager, {
-        ...{ name: names.messageStream, subjects: [`${names.messages}.>`], num_replicas: replicas },
-        ...{ retention: RetentionPolicy.Limits, storage: StorageType.File },
-        ...{ max_age: messagesAgeMs * nanosPerMs, max_bytes: messagesBytes },
-        discard: DiscardPolicy.Old,
-      });
-      await manager.consumers.add(names.workStream, {
-        ...{ durable_name: names.workers, ack_policy: AckPolicy.Explicit, max_ack_pending: -1 },
-        ack_wait: workAckMs * nanosPerMs,
-      });
-      const js = jetstream(connection, { timeout: requestMs });
-      const patient = jetstream(connection, { timeout: makeMs });
-      // Read from the leader alone: another node may be behind, and not know a claim that was made.
-      await new Kvm(patient).create(names.claims, { history: 1, replicas, allow_direct: false });
-      const claims = await new Kvm(js).open(names.claims);
-      const files = await new Objm(patient).create(names.files, {
-        ...{ replicas, storage: StorageType.File },
-        ttl: filesAgeMs * nanosPerMs,
-      });
-      return new NatsBus({ connection, js, claims, files, names, manager });
-    } catch (error) {
-      await connection.close();
-      throw attributed(error);
+    const endsAt = performance.now() + openMs;
+    for (;;) {
+      // Anew each time: another server may be in touch with the leader.
+      const connection = await dial(settings, name);
+      try {
+        return await NatsBus.#on(connection, settings);
+      } catch (error) {
+        await connection.close();
+        if (!isLeaderless(error) || performance.now() > endsAt) throw attributed(error);
+        await delay(retryMs);
+      }
     }
+  }
+
+  static async #on(connection: NatsConnection, settings: NatsSettings): Promise<NatsBus> {
+    checkVersion(connection);
+    const replicas = settings.replicas ?? ((connection.info?.cluster ?? '') === '' ? 1 : 3);
+    const names = busNames(settings.prefix);
+    const manager = await jetstreamManager(connection, { timeout: makeMs });
+    await ensureStream(manager, {
+      ...{ name: names.workStream, subjects: [names.work], num_replicas: replicas },
+      ...{ retention: RetentionPolicy.Workqueue, storage: StorageType.File },
+    });
+    await ensureStream(manager, {
+      ...{ name: names.messageStream, subjects: [`${names.messages}.>`], num_replicas: replicas },
+      ...{ retention: RetentionPolicy.Limits, storage: StorageType.File },
+      ...{ max_age: messagesAgeMs * nanosPerMs, max_bytes: messagesBytes },
+      discard: DiscardPolicy.Old,
+    });
+    await manager.consumers.add(names.workStream, {
+      ...{ durable_name: names.workers, ack_policy: AckPolicy.Explicit, max_ack_pending: -1 },
+      ack_wait: workAckMs * nanosPerMs,
+    });
+    const js = jetstream(connection, { timeout: requestMs });
+    const patient = jetstream(connection, { timeout: makeMs });
+    // Read from the leader alone: another node may be behind, and not know a claim that was made.
+    await new Kvm(patient).create(names.claims, { history: 1, replicas, allow_direct: false });
+    const claims = await new Kvm(js).open(names.claims);
+    const files = await new Objm(patient).create(names.files, {
+      ...{ replicas, storage: StorageType.File },
+      ttl: filesAgeMs * nanosPerMs,
+    });
+    return new NatsBus({ connection, js, claims, files, names, manager });
   }
 
   /** Nothing of what was given out can be taken any more. Tries until it is so. */
@@ -206,6 +220,12 @@ async function ensureStream(
     // Another part may make it in the same moment, the same way.
     await manager.streams.add(config);
   }
+}
+
+/** Nobody answered, or nobody could decide: 10008 = JetStream is unavailable for now, 10009 = who was asked does not lead. */
+function isLeaderless(error: unknown): boolean {
+  if (error instanceof JetStreamApiError) return [10_008, 10_009].includes(error.code);
+  return error instanceof Error && error.name === 'TimeoutError';
 }
 
 function attributed(error: unknown): unknown {
