@@ -77,12 +77,12 @@ async function proveKills(kind: RemoteKind): Promise<void> {
 
 async function proveControls(): Promise<void> {
   const impolite = await meetDemand({
-    ...{ kind: 'daytona', trials: 200, trialMs: 0, perSecond: 20, poolSize: 0, rate: 4 },
+    ...{ kind: 'daytona', trials: 60, trialMs: 0, perSecond: 20, poolSize: 0, rate: 4 },
     isPolite: false,
   });
   console.log(`control, nobody waits for a turn: ${told(impolite)}`);
   check(impolite.refused > 100, 'control: the service refused too little');
-  const behind = await askForOneImage({ asks: 200, rate: 4, isPolite: false });
+  const behind = await askForOneImage({ asks: 60, rate: 4, isPolite: false });
   console.log(`control, the same behind a build: ${behind.refused} refused`);
   check(behind.refused > 100, 'control: the service refused too little behind the build');
   const lost = await killPools({
