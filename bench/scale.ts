@@ -20,9 +20,9 @@ import { isShort, sized } from './size.ts';
 const rounds = sized(3, 1);
 const slotsPerWorker = 1;
 const workMs = 50;
-const measureSec = sized(5, 3);
+const measureSec = sized(4, 3);
 /** In each round. */
-const asks = 32;
+const asks = 20;
 const warmUps = 100;
 const fleets = [0, 1, 2, 4] as const;
 type Fleet = (typeof fleets)[number];
