@@ -12,7 +12,7 @@ import { FleetStack, hostName, type FleetPrograms } from './fleet-stack.ts';
 import { judgeFleet, seenAfter, type FleetJudgement, type WorkSight } from './judge-fleet.ts';
 import type { WitnessMetadata } from './witness-workflow.ts';
 
-/** `hold-worker`: what is on its way to and from a worker arrives late. */
+/** `hold-worker`: what a worker says arrives late. */
 export type FleetFault =
   'worker' | 'front-end' | 'node' | 'cut-worker' | 'cut-front-end' | 'cut-node' | 'hold-worker';
 
@@ -294,13 +294,14 @@ class Chaos {
         await nats.nodes[node]?.kill();
         await delay(this.#random() * options.cutMs);
         await nats.nodes[node]?.start();
-        await nats.ready();
+        await (options.nodes === 1 ? nats.ready() : nats.agreed());
         return;
       case 'cut-worker':
       case 'cut-front-end':
       case 'hold-worker': {
         const process = fault === 'cut-front-end' ? 'front-end' : hostName(worker);
-        const way = fault === 'hold-worker' || this.#random() < 0.5 ? 'silent' : 'reset';
+        const cut = this.#random() < 0.5 ? 'silent' : 'reset';
+        const way = fault === 'hold-worker' ? 'mute' : cut;
         tell(`cuts ${process} off from the queue (${way})`);
         doors.get(process)?.set(way);
         await delay(options.cutMs);
@@ -312,7 +313,7 @@ class Chaos {
         nats.isolate(node, 'silent');
         await delay(options.cutMs);
         nats.isolate(node, 'open');
-        await nats.ready();
+        await nats.agreed();
         return;
     }
   }

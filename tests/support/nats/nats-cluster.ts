@@ -95,6 +95,12 @@ export class NatsCluster implements AsyncDisposable {
   async ready(): Promise<void> {
     const up = this.nodes.filter(({ isUp }) => isUp);
     await Promise.all(up.map((node) => node.ready()));
+    await this.agreed();
+  }
+
+  /** Until nodes agree on a leader, whether they have caught up with everything or not: one that was cut off may miss what was of a moment for ever. */
+  async agreed(): Promise<void> {
+    const up = this.nodes.filter(({ isUp }) => isUp);
     if (this.nodes.length === 1) return;
     await until(
       'one leader for all nodes',
