@@ -33,9 +33,9 @@ function tell(part: string, queue: QueueKind, text: string, problems: readonly s
 
 async function flood(queue: QueueKind): Promise<void> {
   const options: FloodOptions = {
-    ...{ queue, submissions: 2_000, overMs: 4_000, maxConcurrent: 64, maxQueueDepth: 256 },
+    ...{ queue, submissions: 1_000, overMs: 3_000, maxConcurrent: 32, maxQueueDepth: 128 },
     ...{ backendFlags: ['--backend', 'null'], metadata: { null: { duration_ms: 1_000 } } },
-    ...{ warmUps: 128, cancelEvery: 50, pauseMs: 20, leastReads: 1_000, limitMs: 300_000 },
+    ...{ warmUps: 64, cancelEvery: 50, pauseMs: 20, leastReads: 1_000, limitMs: 300_000 },
   };
   const evidence = await runFlood(options);
   const { accepted, cancelled, clients, mostExecuting, seconds, cancelMs, healthMs } = evidence;
@@ -43,7 +43,7 @@ async function flood(queue: QueueKind): Promise<void> {
   tell(
     'flood',
     queue,
-    `${accepted} accepted after ${clients.refusedMs.length} refusals (p99 ${p99(clients.refusedMs)} ms), ${cancelled} cancelled (p99 ${p99(cancelMs)} ms), ${evidence.capacities.length} looks at the health (p99 ${p99(healthMs)} ms), ${mostExecuting} of 64 at a time, in ${seconds.toFixed(0)} s`,
+    `${accepted} accepted after ${clients.refusedMs.length} refusals (p99 ${p99(clients.refusedMs)} ms), ${cancelled} cancelled (p99 ${p99(cancelMs)} ms), ${evidence.capacities.length} looks at the health (p99 ${p99(healthMs)} ms), ${mostExecuting} of 32 at a time, in ${seconds.toFixed(0)} s`,
     judgeFlood(evidence, {
       ...{ startTolerance: 0.1, endTolerance: null },
       times: isTimed ? { refusal: 50, control: 100 } : null,
