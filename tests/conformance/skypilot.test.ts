@@ -3,7 +3,12 @@ import { SkypilotProvider } from '../../src/environments/skypilot/skypilot-provi
 import { baseImage, LocalBench, whyNoRunc } from '../environments/local/local-bench.ts';
 import { SandboxHost } from '../fakes/sandbox-host/sandbox-host.ts';
 import { SkyServer } from '../fakes/skypilot/sky-server.ts';
-import { cachePullingFrom, ImageRegistry, whyNoPushes } from '../support/image-registry.ts';
+import {
+  cachePullingFrom,
+  forgetBuilt,
+  ImageRegistry,
+  whyNoPushes,
+} from '../support/image-registry.ts';
 import { never } from '../../src/core/linked-abort.ts';
 import { environmentSuite } from './environment-suite.ts';
 import { reducedCases } from './reduced-cases.ts';
@@ -37,6 +42,9 @@ if (reason === null) {
     image: baseImage,
     declines: [...skypilotDeclines, ...(registry === null ? skypilotImages : [])],
     only,
+    ...(registry !== null && {
+      forgetImage: (hash) => forgetBuilt(`${registry.address}/conformance/*:${hash.slice(0, 32)}`),
+    }),
     leftovers: () => Promise.resolve(bench.leftovers()),
   });
 } else test('environment conformance: skypilot', { skip: reason }, () => undefined);

@@ -119,3 +119,11 @@ export async function cachePullingFrom(address: string, parent: string): Promise
   await writeFile(path.join(buildahDir, 'registries.conf'), text.join('\n'));
   return cacheDir;
 }
+
+/** Takes images out of docker's own store; `references` may hold wildcards. */
+export async function forgetBuilt(references: string): Promise<void> {
+  const format = ['--format', '{{.Repository}}:{{.Tag}}'];
+  const { stdout } = await run('docker', ['images', ...format, references]);
+  const found = stdout.split('\n').filter((line) => line !== '');
+  if (found.length > 0) await run('docker', ['rmi', '--force', ...found]);
+}

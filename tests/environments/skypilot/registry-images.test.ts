@@ -14,7 +14,7 @@ import { compileSkyOptions, skyPorts } from '../../../src/environments/skypilot/
 import { RegistryImages } from '../../../src/environments/skypilot/registry-images.ts';
 import { FileLocks } from '../../../src/store/file/file-lock.ts';
 import { FastClock } from '../../fakes/fast-clock.ts';
-import { ImageRegistry, whyNoPushes } from '../../support/image-registry.ts';
+import { forgetBuilt, ImageRegistry, whyNoPushes } from '../../support/image-registry.ts';
 
 const run = promisify(execFile);
 const how = { forceBuild: false, signal: never, onProgress: () => undefined };
@@ -66,7 +66,7 @@ describe('images of Dockerfiles by a registry', { skip }, async () => {
       Array.from({ length: 200 }, (_, n) => (n % 2 === 0 ? one : other).ensure(image, how)),
     );
     const [reference = ''] = references;
-    t.after(() => run('docker', ['rmi', '--force', reference]));
+    t.after(() => forgetBuilt(reference));
     assert.equal(new Set(references).size, 1);
     assert.deepEqual([await asked('build', 'asked-for'), await asked('push', 'asked-for')], [1, 1]);
     assert.deepEqual(registry.pushes, [reference.slice(registry.address.length + 1)]);
@@ -81,16 +81,14 @@ describe('images of Dockerfiles by a registry', { skip }, async () => {
     const [reference = ''] = await Promise.all(
       [0, 1].map(() => images(registry.address, false).ensure(image, how)),
     );
-    t.after(() => run('docker', ['rmi', '--force', reference]));
+    t.after(() => forgetBuilt(reference));
     assert.equal(await asked('build', 'without-turns'), 2);
   });
 
   test('a registry that takes no pushes is told with what to do, after a second try', async (t) => {
     const image = await dockerfile('not-taken');
     const refused = images('127.0.0.1:1').ensure(image, how);
-    t.after(async () => {
-      await run('docker', ['rmi', '--force', ...(await tagsOf('127.0.0.1:1/team/not-taken'))]);
-    });
+    t.after(() => forgetBuilt('127.0.0.1:1/team/not-taken'));
     await assert.rejects(refused, (error) => {
       assert.ok(isRolloutError(error, 'IMAGE_BUILD_FAILED'), String(error));
       assert.equal(error.field, 'environment.kwargs.registry');
@@ -111,10 +109,4 @@ async function countingPath(root: string, calls: string): Promise<string> {
   await writeFile(file, `#!/bin/sh\necho "$*" >>'${calls}'\nexec '${stdout.trim()}' "$@"\n`);
   await chmod(file, 0o755);
   return `${bin}:${process.env['PATH'] ?? ''}`;
-}
-
-async function tagsOf(repository: string): Promise<readonly string[]> {
-  const format = ['--format', '{{.Repository}}:{{.Tag}}'];
-  const { stdout } = await run('docker', ['images', ...format, repository]);
-  return stdout.split('\n').filter((line) => line !== '');
 }
