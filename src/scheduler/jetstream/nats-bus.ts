@@ -222,9 +222,9 @@ async function ensureStream(
   }
 }
 
-/** Nobody answered, or nobody could decide: 10008 = JetStream is unavailable for now, 10009 = who was asked does not lead. */
+/** Nobody answered, or nobody could decide: 10005 = the leader does not know of every node yet, 10008 = JetStream is unavailable for now, 10009 = who was asked does not lead. */
 function isLeaderless(error: unknown): boolean {
-  if (error instanceof JetStreamApiError) return [10_008, 10_009].includes(error.code);
+  if (error instanceof JetStreamApiError) return [10_005, 10_008, 10_009].includes(error.code);
   return error instanceof Error && error.name === 'TimeoutError';
 }
 
