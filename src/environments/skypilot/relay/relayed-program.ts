@@ -86,10 +86,13 @@ export class RelayedProgram {
     const program = new RelayedProgram(target, onOutput);
     const ended = target.endedPrograms.splice(0, mostFoldersAtOnce);
     const argv = startArgv({ ...script, id: program.#id, ended });
-    const started = program.#execute(argv, env).then((answer) => program.#hear(answer));
+    // Followed also when it is killed meanwhile: the kill waits for its end.
+    const started = program.#execute(argv, env).then((answer) => {
+      if (!program.#hear(answer)) program.#follow();
+    });
+    started.catch((error: unknown) => program.#fail(error));
     try {
-      const isOver = await raceSignal(started, signal);
-      if (!isOver) program.#follow();
+      await raceSignal(started, signal);
       return program;
     } catch (error) {
       if (signal.aborted) await program.kill().catch(() => undefined); // the first cause is told
