@@ -16,7 +16,7 @@ describe('a run that was killed', () => {
   it('control: sandboxes that no start removes are seen', async () => {
     const report = await killRuns({
       environment: 'local',
-      moments: 2,
+      moments: 3,
       seed: 7,
       isJournalLost: true,
     });

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { osmosisPeerRecord, osmosisVersion } from '../../scripts/setup/osmosis-peer.js';
 import { OsmosisPeer, type PeerAnswer, type PeerRollout } from '../support/osmosis-peer.ts';
+import { lastingPorts } from '../support/lasting-ports.ts';
 import { until } from '../support/until.ts';
 import { startServeProcess, type ServeProcess } from '../support/serve-process.ts';
 
@@ -209,7 +210,8 @@ describe('driven by osmosis-ai', { timeout: 300_000 }, () => {
   test('it gets one result for each rollout when the server dies under them', async () => {
     const own = await mkdtemp(path.join(os.tmpdir(), 'slipway-osmosis-death-'));
     const flags = ['--backend', 'null', '--max-concurrent', '6', '--max-queue-depth', '6'];
-    const first = await startServeProcess(flags, { stateDir: own });
+    const port = String(await lastingPorts(1));
+    const first = await startServeProcess([...flags, '--port', port], { stateDir: own });
     const ids = Array.from({ length: 12 }, (_, index) => `mortal-${index}`);
     // Half of them have begun and would never end by themselves.
     const running = peer.run({
@@ -226,7 +228,6 @@ describe('driven by osmosis-ai', { timeout: 300_000 }, () => {
       return rollouts.length === ids.length && ids.slice(0, 6).every((id) => begun.includes(id));
     });
     await first.kill();
-    const { port } = new URL(first.url);
     const second = await startServeProcess([...flags, '--port', port], { stateDir: own });
     assert.ok(second.recovered >= 6, `${second.recovered} were taken up`);
     const { outcomes, commits, warnings } = await running;

@@ -151,6 +151,10 @@ export class ServerBench implements AsyncDisposable {
     return (await this.#get<{ capacity: Capacity }>('/health')).capacity;
   }
 
+  async isStopping(): Promise<boolean> {
+    return (await this.#get<{ stopping?: boolean }>('/health')).stopping === true;
+  }
+
   /** In order, repeated ones included. */
   callbacks(id: string): readonly TakenCallback[] {
     return this.#callbacks.get(id) ?? [];

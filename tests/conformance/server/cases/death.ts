@@ -89,8 +89,10 @@ export const deathCases: readonly ServerCase[] = [
       await bench.accepted('stopped-waits', { reward: 0.75 });
       await bench.shows('stopped-short', 'stage', 'running agent');
       const stopped = service.front.stop();
-      await until('it refuses', async () => (await bench.submit('stopped-late')).status === 503);
-      assert.match((await bench.submit('stopped-late')).retryAfter ?? '', /^\d+$/);
+      await until('it stops', () => bench.isStopping());
+      const late = await bench.submit('stopped-late');
+      assert.equal(late.status, 503);
+      assert.match(late.retryAfter ?? '', /^\d+$/);
       assert.equal(await stopped, 0);
       const grade = async (id: string): Promise<readonly unknown[]> => {
         const { body } = await bench.called(id, 'grader');
