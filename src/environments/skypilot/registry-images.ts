@@ -114,7 +114,10 @@ export class RegistryImages {
     const { platform, buildTimeoutMs } = this.#options;
     const dockerfile = path.join(image.contextDir, 'Dockerfile');
     const verb = { docker: ['build'], buildah: ['build', '--layers'] }[builder];
-    const words = [...verb, '--platform', platform, '-t', reference, '-f', dockerfile];
+    const words = [
+      ...[...verb, '--force-rm', '--platform', platform],
+      ...['-t', reference, '-f', dockerfile],
+    ];
     const built = await this.#run(builder, [...words, image.contextDir], {
       signal,
       ms: buildTimeoutMs,

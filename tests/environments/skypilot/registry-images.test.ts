@@ -85,6 +85,21 @@ describe('images of Dockerfiles by a registry', { skip }, async () => {
     assert.equal(await asked('build', 'without-turns'), 2);
   });
 
+  test('a build that fails leaves no container', async () => {
+    const image = await dockerfile('broken');
+    const program = `/missing-${randomUUID()}`;
+    await writeFile(
+      path.join(image.contextDir, 'Dockerfile'),
+      `FROM scratch\nCOPY file /file\nRUN ["${program}"]\n`,
+    );
+    await assert.rejects(images().ensure(image, how), (error) =>
+      isRolloutError(error, 'IMAGE_BUILD_FAILED'),
+    );
+    const format = ['--format', '{{.Command}}', '--no-trunc'];
+    const { stdout } = await run('docker', ['ps', '--all', ...format]);
+    assert.doesNotMatch(stdout, new RegExp(program));
+  });
+
   test('a registry that takes no pushes is told with what to do, after a second try', async (t) => {
     const image = await dockerfile('not-taken');
     const refused = images('127.0.0.1:1').ensure(image, how);
